@@ -70,6 +70,13 @@ pub enum ToolKind {
     Other,
 }
 
+impl ToolKind {
+    /// Whether a call may ask something: a search, a question to another program, a probe by a command.
+    pub(crate) fn may_ask(self) -> bool {
+        matches!(self, Self::Search | Self::Fetch | Self::Mcp | Self::Other | Self::SubAgent | Self::Shell)
+    }
+}
+
 /// Fingerprints and properties of one tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -2,6 +2,7 @@
 
 mod build_finding;
 mod finding_history;
+mod second_look;
 
 use finding_history::LadderLimits;
 pub(crate) use finding_history::NOTE_PREFIX;
@@ -49,6 +50,26 @@ impl PatternRef {
             Self::Custom(at) => rules.custom.get(at).map_or_else(String::new, |custom| custom.name.clone()).into(),
         }
     }
+
+    fn outlives_edits(self) -> bool {
+        match self {
+            Self::Pattern(pattern) => pattern.outlives_edits,
+            Self::Custom(_) => true,
+        }
+    }
+
+    fn needs_second_look(self) -> bool {
+        matches!(self, Self::Pattern(pattern) if pattern.second_look)
+    }
+}
+
+/// What the ladder says about a claim.
+#[derive(Clone, Copy)]
+struct StepLimits {
+    /// The level for this many occurrences.
+    level: InterventionLevel,
+    /// Whether evidence of this strength leads to nudges at all.
+    nudges: bool,
 }
 
 impl Session {
@@ -76,8 +97,10 @@ impl Session {
             }
             let Some(level) = ladder.level(claim.count, claim.strength) else { continue };
             continuing.extend(self.findings().key(pattern.name, &claim));
-            if let Some(level) = self.due(pattern.name, &claim, level, false, &context, rules) {
-                consider(DueStep { level, claim, by: PatternRef::Pattern(pattern) });
+            let by = PatternRef::Pattern(pattern);
+            let nudges = ladder.nudge(claim.strength) != 0;
+            if let Some(level) = self.due(by, &claim, StepLimits { level, nudges }, &context, rules) {
+                consider(DueStep { level, claim, by });
             }
         }
         if evaluation.trigger == Trigger::CallUpdated {
@@ -85,8 +108,10 @@ impl Session {
                 let Some(claim) = custom_patterns::evaluate(&context, at, pattern, &rules.matches()[at]) else {
                     continue;
                 };
-                if let Some(level) = self.due(&pattern.name, &claim, pattern.intervention, true, &context, rules) {
-                    consider(DueStep { level, claim, by: PatternRef::Custom(at) });
+                let by = PatternRef::Custom(at);
+                let limits = StepLimits { level: pattern.intervention, nudges: true };
+                if let Some(level) = self.due(by, &claim, limits, &context, rules) {
+                    consider(DueStep { level, claim, by });
                 }
             }
         }
@@ -102,10 +127,9 @@ impl Session {
     /// The step that is due, given earlier steps.
     fn due(
         &self,
-        name: &str,
+        by: PatternRef,
         claim: &Claim,
-        level: InterventionLevel,
-        escalates: bool,
+        StepLimits { level, nudges }: StepLimits,
         context: &CallContext<'_>,
         rules: &Rules,
     ) -> Option<InterventionLevel> {
@@ -116,10 +140,13 @@ impl Session {
         let focus = context.call().filter(|_| !claim.calls.is_empty()).map(|call| (call.key, call.outcome()));
         let limits = LadderLimits {
             max_nudges: rules.max_nudges,
-            escalates,
+            // A person's own pattern states its step, and has no count for a pause.
+            escalates: matches!(by, PatternRef::Custom(_)),
             delivered_by_request: self.is_nudged_by_requests(),
+            second_look: by.needs_second_look(),
+            nudges,
         };
-        self.findings().next_step(limits, name, claim, level, focus)
+        self.findings().next_step(limits, &by.name(rules), claim, level, focus)
     }
 
     /// Whether an operator or a rule allows this pair.
@@ -144,10 +171,7 @@ impl Session {
             // It counts attempts, whether or not they ran.
             PatternRef::Custom(at) => custom_patterns::wording(&context, &claim, &rules.custom[at]),
         };
-        let outlives_edits = match by {
-            PatternRef::Pattern(pattern) => pattern.outlives_edits,
-            PatternRef::Custom(_) => true,
-        };
+        let outlives_edits = by.outlives_edits();
         let finding = build_finding::build(&context, &name, &claim, &wording, evaluation);
         let message = match level {
             InterventionLevel::Nudge => wording.nudge_text(),

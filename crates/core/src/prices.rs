@@ -148,13 +148,16 @@ impl ModelPrice {
         if let Some(row) = own.iter().find(|row| glob::matches(&canonical_pattern(&row.matches), &name)) {
             return Some(Self::of_row(row));
         }
-        let mut name = without_provider(&name);
-        loop {
-            if let Some(price) = BUILT_IN.row(name) {
-                return Some(price);
+        // Most names are exact.
+        BUILT_IN.row(&name).or_else(|| {
+            let mut name = without_provider(&name);
+            loop {
+                if let Some(price) = BUILT_IN.row(name) {
+                    return Some(price);
+                }
+                name = without_release(name)?;
             }
-            name = without_release(name)?;
-        }
+        })
     }
 
     fn of_row(row: &PriceRow) -> Self {

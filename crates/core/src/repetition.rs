@@ -77,7 +77,7 @@ impl RepetitionRules {
             ));
         }
         if self.rounds < 2 {
-            return Err(("rounds", "must be at least 2: what is said once is no repetition".to_owned()));
+            return Err(("rounds", "must be at least 2: what is said once is not a repetition".to_owned()));
         }
         if !(1..=longest).contains(&self.longest_round) {
             return Err(("longest_round", format!("must be 1 to {longest} bytes")));

@@ -25,6 +25,7 @@ mod spend_meter;
 mod spending;
 mod state;
 mod timers;
+mod word_novelty;
 
 pub use activity::Activity;
 pub use call::{Call, CallFlags, CallResult, ShortDigest};
@@ -42,6 +43,7 @@ use sensor_dedup::SensorDedup;
 pub use spend_meter::{BURN_MINUTES, SpendMeter};
 pub use spending::Charge;
 pub use state::{ResumeCondition, SessionState};
+pub use word_novelty::{Intent, KnownWords};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,11 +58,11 @@ use crate::status::PhaseRecord;
 use crate::time::Timestamp;
 
 /// Maximum size of a serialised session.
-pub const MAX_SESSION_BYTES: usize = 68 * 1024;
+pub const MAX_SESSION_BYTES: usize = 76 * 1024;
 
 /// Version of the serialised form. A snapshot of another version is ignored and the session is rebuilt from
 /// its log.
-pub const SESSION_FORMAT: u16 = 5;
+pub const SESSION_FORMAT: u16 = 6;
 
 /// One agent conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,6 +104,8 @@ pub struct Session {
     pub strip: CallStrip,
     /// Actions, outcomes and contents seen so far.
     seen: SeenSet,
+    /// Words of inputs and outputs seen so far.
+    known_words: KnownWords,
     /// Interventions per finding, and pending nudges.
     findings: FindingTracker,
     /// Prompts and responses between calls.
@@ -255,6 +259,7 @@ impl Session {
             window: CallWindow::default(),
             strip: CallStrip::default(),
             seen: SeenSet::default(),
+            known_words: KnownWords::default(),
             findings: FindingTracker::default(),
             dialogue: Dialogue::default(),
             request_history: RequestHistory::default(),
@@ -282,6 +287,11 @@ impl Session {
             Some((_, verdict)) => verdict.clone(),
             None => self.hold_verdict(),
         }
+    }
+
+    /// Whether the agent's calls are refused.
+    fn is_held(&self) -> bool {
+        self.state.is_paused() || self.state.is_killed()
     }
 
     /// The verdict that follows from the state alone.

@@ -87,7 +87,7 @@ impl BitVotes {
 }
 
 /// Calls `each` with the hash of every word; punctuation separates and is itself dropped.
-fn words(text: &str, mut each: impl FnMut(u64)) {
+pub(crate) fn words(text: &str, mut each: impl FnMut(u64)) {
     let bytes = text.as_bytes();
     // Start of the current word.
     let mut start = 0;
@@ -105,16 +105,16 @@ fn words(text: &str, mut each: impl FnMut(u64)) {
             continue;
         }
         if start < at {
-            each(hash(&bytes[start..at]));
+            each(hash_word(&bytes[start..at]));
         }
         if alone {
-            each(hash(&bytes[at..end]));
+            each(hash_word(&bytes[at..end]));
         }
         at = end;
         start = end;
     }
     if start < at {
-        each(hash(&bytes[start..at]));
+        each(hash_word(&bytes[start..at]));
     }
 }
 
@@ -126,7 +126,7 @@ fn is_part(c: char) -> bool {
 }
 
 /// Hash of a word, eight bytes at a time; the last ones may be taken twice.
-fn hash(word: &[u8]) -> u64 {
+pub(crate) fn hash_word(word: &[u8]) -> u64 {
     let four = |at: usize| word[at..].first_chunk().map_or(0, |four| u64::from(u32::from_le_bytes(*four)));
     let seed = SEED ^ word.len() as u64;
     match word.len() {

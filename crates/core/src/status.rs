@@ -8,6 +8,7 @@
 //! Two rules keep the value honest. Silence without evidence becomes `unknown`, never `working`. And what waits for a
 //! person comes from an explicit sign, so that a sub-agent or a long tool is not shown as blocked.
 
+mod label;
 mod phase;
 mod prose_question;
 #[cfg(test)]
@@ -39,6 +40,9 @@ const SILENT_IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 /// Agents also start children of their own while they ask, such as `git status`. Those end sooner.
 const SHORT_LIVED_CHILD: Duration = Duration::from_secs(1);
 
+/// [`Status::evidence`] of a session whose sub-agent waits for a person.
+pub const SUB_AGENT: &str = "sub_agent";
+
 /// The status of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
@@ -51,7 +55,8 @@ pub struct Status {
     pub until: Option<Timestamp>,
     pub since: Timestamp,
     pub source: StatusSource,
-    /// The kind of event that led to it, or the rule: `hold`, `process_gone`, `child_process`, `silence`, `limit_reset`.
+    /// The kind of event that led to it, or the rule: `hold`, `process_gone`, `child_process`, `silence`, `limit_reset`,
+    /// `sub_agent`.
     pub evidence: String,
     /// One sentence for a person.
     pub why: String,
@@ -135,13 +140,15 @@ pub struct StatusInput<'a> {
 
 /// What only the reader knows.
 #[derive(Clone, Copy, Debug)]
-pub struct Observation {
+pub struct Observation<'a> {
     pub now: Timestamp,
     pub process: ProcessState,
     /// Start of the oldest child process of the agent that began after the phase did. Read for an open permission.
     pub child_since: Option<Timestamp>,
     /// When a person last looked at the session.
     pub seen_at: Option<Timestamp>,
+    /// The status of the sub-agent that has waited longest for a person, if any does; see [`Status::blocks_parent`].
+    pub sub_agent: Option<&'a Status>,
 }
 
 /// The agent's process.
@@ -156,11 +163,26 @@ pub enum ProcessState {
 }
 
 /// Derives the status of a session.
-pub fn derive(input: &StatusInput<'_>, seen: &Observation) -> Status {
-    held(input)
-        .or_else(|| ended(input, seen))
-        .or_else(|| declared_wait(input, seen))
-        .unwrap_or_else(|| by_phase(input, seen))
+pub fn derive(input: &StatusInput<'_>, seen: &Observation<'_>) -> Status {
+    held(input).or_else(|| ended(input, seen)).or_else(|| declared_wait(input, seen)).unwrap_or_else(|| {
+        let own = by_phase(input, seen);
+        sub_agent_waits(input, seen, &own).unwrap_or(own)
+    })
+}
+
+/// A parent that asks nothing itself while a sub-agent waits for a person: the work goes on only after the answer, even
+/// if the sub-agent runs in the background and the parent's own turn is over. What a person settled by interrupting or
+/// prompting the parent since is not waited for.
+fn sub_agent_waits(input: &StatusInput<'_>, seen: &Observation<'_>, own: &Status) -> Option<Status> {
+    let child = seen.sub_agent?;
+    if !own.value.yields_to_sub_agent() || child.since < input.phase.turn_since {
+        return None;
+    }
+    let why = format!("Sub-agent: {}", child.why);
+    Some(Status {
+        waiting_for: child.waiting_for,
+        ..by_rule(StatusValue::Waiting, child.since, child.source, SUB_AGENT, why)
+    })
 }
 
 fn held(input: &StatusInput<'_>) -> Option<Status> {
@@ -173,7 +195,7 @@ fn held(input: &StatusInput<'_>) -> Option<Status> {
     Some(Status { until, ..by_rule(StatusValue::Held, since, StatusSource::Decision, "hold", why) })
 }
 
-fn ended(input: &StatusInput<'_>, seen: &Observation) -> Option<Status> {
+fn ended(input: &StatusInput<'_>, seen: &Observation<'_>) -> Option<Status> {
     if let Some(at) = input.ended_at {
         let why = "The agent ended the session.".to_owned();
         return Some(by_rule(StatusValue::Ended, at, input.phase.source.into(), "session_ended", why));
@@ -182,26 +204,29 @@ fn ended(input: &StatusInput<'_>, seen: &Observation) -> Option<Status> {
         return None;
     }
     let (value, why) = match &input.phase.phase {
-        Phase::Ready | Phase::Done { .. } => (StatusValue::Ended, "The agent's process has exited.".to_owned()),
+        Phase::Starting | Phase::Ready | Phase::Done { .. } => {
+            (StatusValue::Ended, "The agent's process has exited.".to_owned())
+        }
         Phase::Failed { what } => (StatusValue::Failed, format!("{what} The agent's process has exited.")),
         _ => (StatusValue::Failed, "The agent's process exited in the middle of its work.".to_owned()),
     };
     Some(by_rule(value, input.last_at, StatusSource::Process, "process_gone", why))
 }
 
-fn declared_wait(input: &StatusInput<'_>, seen: &Observation) -> Option<Status> {
+fn declared_wait(input: &StatusInput<'_>, seen: &Observation<'_>) -> Option<Status> {
     let wait = input.waiting.filter(|wait| wait.until.is_none_or(|until| seen.now < until))?;
     let why = if wait.what.is_empty() { "Declared a wait.".to_owned() } else { format!("Waits for {}.", wait.what) };
     let declared = waiting(WaitingFor::Declared, wait.since, input.phase, why);
     Some(Status { until: wait.until, evidence: "waiting".to_owned(), ..declared })
 }
 
-fn by_phase(input: &StatusInput<'_>, seen: &Observation) -> Status {
+fn by_phase(input: &StatusInput<'_>, seen: &Observation<'_>) -> Status {
     let record = input.phase;
     let silent = seen.now.saturating_since(input.last_at.max(record.since));
     let own = |value, why: String| by_event(value, record, why);
     match &record.phase {
         Phase::Unknown => unknown(input, silent),
+        Phase::Starting => own(StatusValue::Unknown, "Started; the agent has not reported anything yet.".to_owned()),
         Phase::Permission { what, is_command: true, .. } if runs_child(record, seen) => {
             let why = sentence("Runs", what);
             by_rule(
@@ -252,13 +277,19 @@ fn by_phase(input: &StatusInput<'_>, seen: &Observation) -> Status {
 
 /// Whether the command that waited for a permission runs: the person has answered in the agent's terminal, which no
 /// agent reports before the command ends.
-fn runs_child(record: &PhaseRecord, seen: &Observation) -> bool {
+fn runs_child(record: &PhaseRecord, seen: &Observation<'_>) -> bool {
     seen.process == ProcessState::Alive
         && seen.child_since.is_some_and(|at| at > record.since && seen.now.saturating_since(at) >= SHORT_LIVED_CHILD)
 }
 
 /// An agent that has work. How long its silence is believable depends on what it does and on its process.
-fn active(input: &StatusInput<'_>, seen: &Observation, silent: Duration, believable: Duration, why: String) -> Status {
+fn active(
+    input: &StatusInput<'_>,
+    seen: &Observation<'_>,
+    silent: Duration,
+    believable: Duration,
+    why: String,
+) -> Status {
     let record = input.phase;
     let is_model = matches!(record.phase, Phase::Model | Phase::Compacting { .. });
     let limit = record.stall_minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
@@ -308,6 +339,11 @@ fn finished(text: &str) -> String {
 }
 
 impl StatusValue {
+    /// Whether a sub-agent that waits for a person matters more.
+    pub fn yields_to_sub_agent(self) -> bool {
+        matches!(self, Self::Working | Self::Stalled | Self::Unknown | Self::Finished | Self::Idle)
+    }
+
     /// Whether a person has to act or look.
     pub fn needs_person(self) -> bool {
         matches!(self, Self::Waiting | Self::Held | Self::Finished | Self::Failed | Self::Stalled)
@@ -320,23 +356,16 @@ impl Status {
         self.value.needs_person() && self.waiting_for != Some(WaitingFor::Declared)
     }
 
-    /// The status in a word or two, for lists.
-    pub fn label(&self) -> &'static str {
-        match (self.value, self.waiting_for) {
-            (StatusValue::Waiting, Some(WaitingFor::Permission)) => "permission",
-            (StatusValue::Waiting, Some(WaitingFor::Question)) => "question",
-            (StatusValue::Waiting, Some(WaitingFor::PlanApproval)) => "plan approval",
-            (StatusValue::Waiting, Some(WaitingFor::Dialog)) => "dialog",
-            (StatusValue::Waiting, _) => "waiting",
-            (StatusValue::Working, _) => "working",
-            (StatusValue::Limited, _) => "limited",
-            (StatusValue::Held, _) => "held",
-            (StatusValue::Finished, _) => "finished",
-            (StatusValue::Idle, _) => "idle",
-            (StatusValue::Failed, _) => "failed",
-            (StatusValue::Stalled, _) => "stalled",
-            (StatusValue::Ended, _) => "ended",
-            (StatusValue::Unknown, _) => "unknown",
-        }
+    /// Whether a sub-agent with this status holds up its parent: a person has to answer within its turn. A question at
+    /// the end of its turn is part of its result, which the parent reads.
+    pub fn blocks_parent(&self) -> bool {
+        let within_turn = self.waiting_for != Some(WaitingFor::Question)
+            || matches!(&*self.evidence, "permission_asked" | "tool_called" | SUB_AGENT);
+        self.value == StatusValue::Waiting && self.needs_person() && within_turn
+    }
+
+    /// Whether a rule led to it, not a single event; see [`Status::evidence`].
+    pub fn is_by_rule(&self) -> bool {
+        matches!(&*self.evidence, "hold" | "process_gone" | "child_process" | "silence" | "limit_reset" | SUB_AGENT)
     }
 }

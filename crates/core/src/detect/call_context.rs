@@ -66,17 +66,7 @@ impl CallContext<'_> {
     /// A claim about turns, since the latest call.
     pub(crate) fn turn_claim(&self, count: u32, strength: Strength, action: Digest) -> Claim {
         let first = self.session.counters.calls.saturating_sub(1);
-        Claim {
-            count,
-            denied: 0,
-            strength,
-            action,
-            outcome: Digest(0),
-            first,
-            calls: Vec::new(),
-            entries: Vec::new(),
-            nudge_target: NudgeTarget::Turn,
-        }
+        claim_without_calls(count, strength, action, first, NudgeTarget::Turn)
     }
 
     /// A claim about the whole session, since the last prompt by a person.
@@ -87,18 +77,22 @@ impl CallContext<'_> {
         action: Digest,
         nudge_target: NudgeTarget,
     ) -> Claim {
-        let first = self.session.window().since();
-        Claim {
-            count,
-            denied: 0,
-            strength,
-            action,
-            outcome: Digest(0),
-            first,
-            calls: Vec::new(),
-            entries: Vec::new(),
-            nudge_target,
-        }
+        claim_without_calls(count, strength, action, self.session.window().since(), nudge_target)
+    }
+}
+
+/// A claim whose evidence is not a list of calls. `first`: the call since which it holds.
+fn claim_without_calls(count: u32, strength: Strength, action: Digest, first: u64, nudge_target: NudgeTarget) -> Claim {
+    Claim {
+        count,
+        denied: 0,
+        strength,
+        action,
+        outcome: Digest(0),
+        first,
+        calls: Vec::new(),
+        entries: Vec::new(),
+        nudge_target,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The built-in patterns, one file each.
 
 mod budget;
+mod circling;
 mod completion_claims;
 mod context_nearly_full;
 mod cycle;
@@ -66,6 +67,9 @@ pub struct Pattern {
     pub before_result: bool,
     /// Its nudge stays pending after an edit.
     pub outlives_edits: bool,
+    /// Its evidence is a repetition, which must survive a second look before a step follows. False for amounts and for
+    /// what is conclusive at once.
+    pub second_look: bool,
     /// Selects its section of the rules.
     pub rule: fn(&Patterns) -> &PatternRule,
     /// Counts the evidence.
@@ -90,6 +94,7 @@ pub static PATTERNS: &[&Pattern] = &[
     &interleaved_repeat::PATTERN,
     &same_outcome::PATTERN,
     &search_spiral::PATTERN,
+    &circling::PATTERN,
     &error_cascade::PATTERN,
     &outage_repeat::PATTERN,
     &revisiting::PATTERN,

@@ -48,6 +48,8 @@ pub enum Body {
     PermissionAsked(PermissionRequested),
     /// A person answered such a request.
     PermissionAnswered(PermissionAnswered),
+    /// An offer to answer such a request in Belay ended without an answer here. Emitted by Belay.
+    ApprovalEnded(ApprovalEnded),
     /// The agent compacted the conversation. Belay's evidence is unaffected.
     Compacted(Compacted),
     /// This session started a sub-agent.
@@ -94,6 +96,7 @@ impl Body {
             Self::WaitEnded(_) => "wait_ended",
             Self::PermissionAsked(_) => "permission_asked",
             Self::PermissionAnswered(_) => "permission_answered",
+            Self::ApprovalEnded(_) => "approval_ended",
             Self::Compacted(_) => "compacted",
             Self::SubAgentStarted(_) => "sub_agent_started",
             Self::SubAgentEnded(_) => "sub_agent_ended",
@@ -118,6 +121,7 @@ impl Body {
             Self::Learned(fact) => Some(fact.identity()),
             Self::ModelAsked(ask) => named("ask:", &ask.request),
             Self::ModelAnswered(answer) => named("answer:", &answer.response),
+            Self::ApprovalEnded(ended) => Some(("approval-ended:", Cow::Borrowed(&ended.approval))),
             Self::Committed(commit) => Some(("commit:", Cow::Borrowed(&commit.sha))),
             Self::SubAgentStarted(sub) => Some(("sub-start:", sub.child.to_string().into())),
             Self::SubAgentsSpent(told) => {

@@ -48,6 +48,8 @@ pub enum StartKind {
     Forked,
     Cleared,
     Compacted,
+    /// Belay started the program. The agent itself has not reported anything yet.
+    Launched,
 }
 
 /// A conversation ended.
@@ -148,6 +150,42 @@ pub struct PermissionAnswered {
     pub call: Option<String>,
     /// Whether it may run.
     pub allowed: bool,
+}
+
+/// An offer to answer a permission prompt in Belay ended without an answer here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ApprovalEnded {
+    /// Id of the prompt.
+    pub approval: String,
+    pub how: ApprovalEnding,
+    /// The command or input in question.
+    #[serde(skip_serializing_if = "Excerpt::is_empty")]
+    pub what: Excerpt,
+}
+
+/// How an offer ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalEnding {
+    /// Nobody answered in time, so the agent's terminal asks.
+    #[default]
+    TimedOut,
+    /// A person answered in the agent's terminal.
+    AnsweredElsewhere,
+    /// The agent no longer waits for an answer here.
+    Abandoned,
+}
+
+impl ApprovalEnding {
+    /// What happened, as the end of a sentence about the prompt.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::TimedOut => "nobody answered in time, so the agent's terminal asks",
+            Self::AnsweredElsewhere => "it was answered elsewhere, in the agent's terminal",
+            Self::Abandoned => "the agent no longer waits for an answer here",
+        }
+    }
 }
 
 /// What an agent asks a person for.

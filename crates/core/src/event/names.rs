@@ -91,6 +91,7 @@ fn redact_body(body: &mut Body) {
         Body::ModelAnswered(answer) => redact_answer(answer),
         Body::PermissionAsked(PermissionRequested { call, what: _, subject: _ })
         | Body::PermissionAnswered(PermissionAnswered { call, allowed: _ }) => ids([call]),
+        Body::ApprovalEnded(ApprovalEnded { approval, how: _, what: _ }) => redact_id(approval),
         Body::SubAgentStarted(SubAgent { child, role }) | Body::SubAgentEnded(SubAgent { child, role }) => {
             redact_key(child);
             names([role]);

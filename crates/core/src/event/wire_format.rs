@@ -281,6 +281,7 @@ pub const EVENT_KINDS: &[&str] = &[
     "wait_ended",
     "permission_asked",
     "permission_answered",
+    "approval_ended",
     "compacted",
     "sub_agent_started",
     "sub_agent_ended",

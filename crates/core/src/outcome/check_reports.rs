@@ -23,6 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error_family::strip_positions;
+use super::normalise;
 use crate::digest::Digest;
 
 /// Maximum number of retained failing names.
@@ -58,7 +59,7 @@ const MAX_COMPARED_MESSAGES: usize = 64;
 
 impl ReportBuilder {
     fn fail(&mut self, name: &str) {
-        let name = name.trim();
+        let name = without_duration(name.trim());
         if !name.is_empty() && self.names.len() < 4096 {
             self.names.insert(name.to_owned());
         }
@@ -94,6 +95,14 @@ impl ReportBuilder {
     }
 }
 
+/// A name without the duration behind it: `src/a.test.js (5.1 s)`. Runners print it for slow tests only.
+fn without_duration(name: &str) -> &str {
+    let bare = name.trim_end_matches([')', ']', '>']);
+    // Durations are already normalised, and the last bracket of the placeholder may be one of those.
+    let bare = ["<dur", "<time"].into_iter().find_map(|mark| bare.strip_suffix(mark));
+    bare.map_or(name, |bare| bare.trim_end_matches(['(', '[', '<', ' ', '\t']))
+}
+
 type ReportParser = fn(&str) -> Option<ReportBuilder>;
 
 /// The parsers, and the literals one of which must occur for a parser to run.
@@ -122,9 +131,10 @@ pub(super) fn parse(text: &str, asked: u32) -> Option<ReportBuilder> {
     readers.filter_map(|(_, (reader, _))| reader(text)).next().map(ReportBuilder::finish)
 }
 
-/// The names of failing tests in an output, or of the files with diagnostics.
+/// The names of failing tests in an output, or of the files with diagnostics. Names are free of durations, so that two
+/// runs can be compared.
 pub fn failing_names(output: &str) -> Vec<String> {
-    parse(output, u32::MAX).map(|report| report.names.into_iter().collect()).unwrap_or_default()
+    parse(&normalise(output), u32::MAX).map(|report| report.names.into_iter().collect()).unwrap_or_default()
 }
 
 /// The number right before a word: `3 failed` in a summary.

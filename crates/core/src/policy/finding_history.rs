@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::second_look;
 use crate::detect::{Claim, NudgeTarget};
 use crate::digest::Digest;
 use crate::effect::{Finding, InterventionLevel};
@@ -59,6 +60,10 @@ pub(super) struct LadderLimits {
     pub escalates: bool,
     /// A nudge waits for a request: until it is delivered, no other one follows.
     pub delivered_by_request: bool,
+    /// Whether the evidence must survive a second look.
+    pub second_look: bool,
+    /// Whether there are nudges between a notice and a pause.
+    pub nudges: bool,
 }
 
 /// All findings and pending nudges of a session.
@@ -79,14 +84,13 @@ fn history_key(name: &str, claim: &Claim) -> ShortDigest {
 
 impl FindingTracker {
     /// The history of a claim, if its evidence reaches back to the last step.
-    fn find(&self, name: &str, claim: &Claim) -> Option<&FindingHistory> {
-        let key = history_key(name, claim);
+    fn find(&self, key: ShortDigest, claim: &Claim) -> Option<&FindingHistory> {
         self.histories.iter().rev().find(|history| history.key == key && history.last_call >= claim.first)
     }
 
     /// The id of a claim's finding, if it has one.
     pub(super) fn id(&self, name: &str, claim: &Claim) -> Option<&str> {
-        self.find(name, claim).map(|history| history.id.as_str())
+        self.find(history_key(name, claim), claim).map(|history| history.id.as_str())
     }
 
     /// The step to take now, given earlier steps; `None` if nothing new is due.
@@ -98,10 +102,17 @@ impl FindingTracker {
         level: InterventionLevel,
         focus: Option<(Digest, Digest)>,
     ) -> Option<InterventionLevel> {
-        if focus.is_some_and(|pair| self.is_handled(history_key(name, claim), pair)) {
+        let key = history_key(name, claim);
+        if focus.is_some_and(|pair| self.is_handled(key, pair)) {
             return None;
         }
-        let Some(history) = self.find(name, claim) else {
+        let history = self.find(key, claim);
+        let nudged = !limits.nudges || history.is_some_and(|history| history.nudges > 0);
+        let level = match limits.second_look {
+            true => second_look::justified(level, claim.count, claim.strength, nudged),
+            false => level,
+        };
+        let Some(history) = history else {
             return Some(if self.is_covered(claim) { InterventionLevel::Notice } else { level });
         };
         if history.level >= InterventionLevel::Pause
@@ -156,7 +167,7 @@ impl FindingTracker {
 
     /// The key of a claim's history, if it has one.
     pub(super) fn key(&self, name: &str, claim: &Claim) -> Option<ShortDigest> {
-        self.find(name, claim).map(|history| history.key)
+        self.find(history_key(name, claim), claim).map(|history| history.key)
     }
 
     /// Records a step. Returns whether the finding is new.

@@ -115,3 +115,29 @@ fn a_provider_without_a_surcharge_has_one_price_for_writes() {
     let usage = |kept| Usage { cache_write: 1_000, cache_write_1h: kept, ..Usage::default() };
     assert_eq!(price.cost_micros(&usage(0)), price.cost_micros(&usage(1_000)));
 }
+
+/// Input, output, cache read and cache write as genai-prices 0.2.2 has them; `cargo xtask prices` compares all models.
+#[test]
+fn a_second_source_has_the_same_prices() {
+    for (model, rates) in SECOND_SOURCE {
+        let price = ModelPrice::for_model(model, &[]).unwrap_or_else(|| panic!("{model} has no price"));
+        let Rates { input, output, cache_read, cache_write } = price.rates;
+        let ours = [input, output, cache_read, cache_write].map(|micros| micros as f64 / 1e6);
+        assert_eq!(ours, *rates, "{model}");
+    }
+}
+
+const SECOND_SOURCE: &[(&str, [f64; 4])] = &[
+    ("claude-opus-5-5", [4.0, 20.0, 0.2, 5.0]),
+    ("claude-sonnet-5", [2.0, 10.0, 0.2, 2.5]),
+    ("claude-sonnet-4-5", [3.0, 15.0, 0.3, 3.75]),
+    ("claude-haiku-4-5", [1.0, 5.0, 0.1, 1.25]),
+    ("claude-opus-4-1", [15.0, 75.0, 1.5, 18.75]),
+    ("gpt-5.5", [5.0, 30.0, 0.5, 5.0]),
+    ("gpt-5.4", [2.5, 15.0, 0.25, 2.5]),
+    ("gpt-5", [1.25, 10.0, 0.125, 1.25]),
+    ("gpt-5-mini", [0.25, 2.0, 0.025, 0.25]),
+    ("gpt-4.1", [2.0, 8.0, 0.5, 2.0]),
+    ("gemini-2.5-pro", [1.25, 10.0, 0.125, 1.25]),
+    ("gemini-2.5-flash", [0.3, 2.5, 0.03, 0.3]),
+];

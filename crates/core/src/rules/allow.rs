@@ -31,7 +31,7 @@ impl AllowList {
         match self.pairs.iter().find(|pair| parse(pair).is_none()) {
             Some(pair) => Err(RuleError::new(
                 "allow.pairs",
-                format!("`{pair}` is no pair of two digests of 16 hex digits, `ACTION:OUTCOME`"),
+                format!("`{pair}` is not a pair of two digests of 16 hex digits, `ACTION:OUTCOME`"),
             )),
             None => Ok(()),
         }

@@ -97,7 +97,7 @@ impl CustomPattern {
         }
         for (key, text) in [("command", &self.command), ("path", &self.path), ("outcome", &self.outcome)] {
             if let Some(Err(e)) = text.as_ref().map(|text| compile(text)) {
-                return Err(RuleError::new(at(key), format!("is no regular expression: {e}")));
+                return Err(RuleError::new(at(key), format!("is not a regular expression: {e}")));
             }
         }
         if self.threshold == 0 {

@@ -130,6 +130,8 @@ patterns! {
     error_cascade,
     /// Searches that find nothing.
     search_spiral,
+    /// The same attempt in other words, without new information.
+    circling,
     /// Repeated refusals.
     permission_wall,
     /// Completion claims that are not accepted.

@@ -40,7 +40,7 @@ fn invalid_custom_patterns_report_key_and_reason() {
     "#;
     with(custom(good)).unwrap();
     insta::assert_snapshot!(with(custom(&good.replace("git push .*", "git push (.*"))).unwrap_err(), @r"
-    custom.no_force_push.command: is no regular expression: regex parse error:
+    custom.no_force_push.command: is not a regular expression: regex parse error:
         git push (.*--force
                  ^
     error: unclosed group
@@ -64,7 +64,7 @@ fn an_allow_list_entry_must_name_a_tool_or_a_pair() {
     };
     allow(&["Bash:npm test", "*:git status*"], &["00000000000000aa:00000000000000bb"]).unwrap();
     insta::assert_snapshot!(allow(&["npm test"], &[]).unwrap_err(), @"allow.actions: `npm test` names no tool; write `Bash:npm test` or `*:npm test`");
-    insta::assert_snapshot!(allow(&[], &["aa"]).unwrap_err(), @"allow.pairs: `aa` is no pair of two digests of 16 hex digits, `ACTION:OUTCOME`");
+    insta::assert_snapshot!(allow(&[], &["aa"]).unwrap_err(), @"allow.pairs: `aa` is not a pair of two digests of 16 hex digits, `ACTION:OUTCOME`");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn repetition_rules_are_validated() {
     assert_eq!(toml::from_str::<Rules>(&stricter).unwrap().repetition.rounds, 3);
     let with = |repetition| Rules { repetition, ..Rules::default() }.check().unwrap_err().to_string();
     let usual = RepetitionRules::default();
-    insta::assert_snapshot!(with(RepetitionRules { rounds: 1, ..usual }), @"repetition.rounds: must be at least 2: what is said once is no repetition");
+    insta::assert_snapshot!(with(RepetitionRules { rounds: 1, ..usual }), @"repetition.rounds: must be at least 2: what is said once is not a repetition");
     insta::assert_snapshot!(with(RepetitionRules { longest_round: 9000, ..usual }), @"repetition.longest_round: must be 1 to 3000 bytes");
     insta::assert_snapshot!(with(RepetitionRules { circle_percent: 101, ..usual }), @"repetition.circle_percent: must be at most 100");
 }

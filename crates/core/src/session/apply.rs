@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::evidence::evaluation;
-use super::{DeclaredWait, ResumeCondition, Session, SessionState};
+use super::{DeclaredWait, KnownWords, ResumeCondition, Session, SessionState};
 use crate::detect::Trigger;
 use crate::digest::Digest;
 use crate::effect::{Effect, Verdict};
@@ -39,7 +39,7 @@ impl Session {
         if self.state != before {
             effects.push(Effect::StateChanged { from: before, to: self.state.clone() });
         }
-        if event.is_question() && self.hold_verdict() != Verdict::Go {
+        if event.is_question() && self.is_held() {
             self.record_verdict(identity, self.hold_verdict());
             if matches!(event.body, Body::ToolCalled(_)) && !already_reported {
                 self.window.mark_newest_held_back();
@@ -153,11 +153,14 @@ impl Session {
             Body::ModelAnswered(answer) => {
                 counters.answers += u64::from(!answer.auxiliary);
                 self.record_spend(event, rules);
-                self.record_context_fill(answer, rules);
             }
             Body::Learned(_) => self.record_spend(event, rules),
             Body::SubAgentStarted(_) => counters.sub_agents += 1,
-            Body::Compacted(_) => counters.compactions += 1,
+            Body::Compacted(_) => {
+                counters.compactions += 1;
+                // The agent no longer knows what it read.
+                self.known_words = KnownWords::default();
+            }
             _ => {}
         }
     }

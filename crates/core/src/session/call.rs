@@ -7,6 +7,7 @@ mod snapshot_row;
 
 use serde::{Deserialize, Serialize};
 
+use super::word_novelty::Intent;
 use crate::action::{Action, ToolKind};
 use crate::digest::Digest;
 use crate::event::{CheckKind, ToolCalled, ToolReturned};
@@ -38,6 +39,8 @@ pub struct Call {
     pub skeleton: ShortDigest,
     /// Simhash of the salient words.
     pub sketch: Digest,
+    /// What the input is about, if it may ask something.
+    pub intent: Intent,
     /// The file or directory in question, if there is exactly one.
     pub target: ShortDigest,
     /// Text removed by an edit.
@@ -86,6 +89,28 @@ pub(super) const MAX_ID_BYTES: usize = 40;
 /// Maximum size of `what` and `summary` in a snapshot.
 const MAX_SNAPSHOT_TEXT_BYTES: usize = 72;
 
+/// Whether a file holds plans, notes or a status, which agents write for themselves.
+fn is_notes(path: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "plan",
+        "plans",
+        "planning",
+        "todo",
+        "todos",
+        "notes",
+        "progress",
+        "status",
+        "checklist",
+        "scratch",
+        "scratchpad",
+        "steps",
+    ];
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+    let mut words = stem.split(|c: char| !c.is_ascii_alphabetic());
+    matches!(extension, "md" | "txt" | "") && words.any(|word| WORDS.contains(&word))
+}
+
 impl Call {
     pub(crate) fn new(ordinal: u64, batch: u32, at: Timestamp, called: &ToolCalled) -> Self {
         let Action { hunk, .. } = &called.action;
@@ -103,6 +128,7 @@ impl Call {
             .with(CallFlags::WRITES_FILE, action.writes_file)
             .with(CallFlags::PROBE, action.probe)
             .with(CallFlags::NO_OP, action.no_op)
+            .with(CallFlags::NOTES, mutates && called.file().is_some_and(is_notes))
             .with(CallFlags::RESTORES, action.restores);
         Self {
             ordinal,
@@ -114,6 +140,11 @@ impl Call {
             shape: action.shape.into(),
             skeleton: action.skeleton.into(),
             sketch: action.sketch,
+            intent: if kind.may_ask() {
+                Intent::of(called.input.as_str(), kind == ToolKind::Shell)
+            } else {
+                Intent::default()
+            },
             target: action.target.into(),
             before: hunk.and_then(|hunk| hunk.before).into(),
             after: hunk.map(|hunk| hunk.after).into(),
@@ -149,6 +180,7 @@ impl Call {
             shape: ShortDigest::NONE,
             skeleton: ShortDigest::NONE,
             sketch: Digest(0),
+            intent: Intent::default(),
             target: ShortDigest::NONE,
             before: ShortDigest::NONE,
             after: ShortDigest::NONE,
@@ -292,17 +324,21 @@ impl CallResult {
         }
     }
 
+    /// The status of a result, without the rest.
+    pub(crate) fn status_of(returned: &ToolReturned) -> CallStatus {
+        match returned.status {
+            // A sensor that only reports "failed" leaves the details to the text.
+            CallStatus::Error if returned.outcome.refused => CallStatus::Refused,
+            CallStatus::Error if returned.outcome.timed_out => CallStatus::TimedOut,
+            known => known,
+        }
+    }
+
     pub(crate) fn new(returned: &ToolReturned) -> Self {
         let outcome = &returned.outcome;
-        let status = match returned.status {
-            // A sensor that only reports "failed" leaves the details to the text.
-            CallStatus::Error if outcome.refused => CallStatus::Refused,
-            CallStatus::Error if outcome.timed_out => CallStatus::TimedOut,
-            known => known,
-        };
         let failing = outcome.checks.as_ref().filter(|checks| checks.failed > 0);
         Self {
-            status,
+            status: Self::status_of(returned),
             digest: outcome.digest,
             family: outcome.family.into(),
             failing: failing.map(|checks| checks.failing).into(),

@@ -51,7 +51,7 @@ impl CallMark {
 pub struct CallRecord {
     /// 0-based ordinal in the session.
     pub ordinal: u64,
-    /// Sequence number of its event; set by whoever stores the event.
+    /// Sequence number of its event, which the engine assigns.
     pub seq: u64,
     pub at: Timestamp,
     /// Calls made in parallel share a batch.
@@ -69,7 +69,8 @@ pub struct CallRecord {
     pub what: String,
     /// Short redacted text of the result.
     pub result: String,
-    /// The file that it reads or writes; set by whoever has the event, see [`ToolCalled::file`](crate::event::ToolCalled::file).
+    /// The file that it reads or writes, which the engine takes from the event; see
+    /// [`ToolCalled::file`](crate::event::ToolCalled::file).
     pub file: Option<String>,
     pub reads: bool,
     pub check: bool,

@@ -195,7 +195,7 @@ impl CallWindow {
             (None, None) => None,
         };
         call.is_some_and(held_back)
-            && (CallResult::new(returned).status == CallStatus::Refused || quotes_belay(returned))
+            && (CallResult::status_of(returned) == CallStatus::Refused || quotes_belay(returned))
     }
 
     /// The oldest running call of the newest batch.

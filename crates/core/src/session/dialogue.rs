@@ -35,6 +35,9 @@ pub struct Dialogue {
     responses: Vec<TextFingerprint>,
     /// Number of responses without a tool call since then.
     pub idle_responses: u32,
+    /// How many of the last of them said nothing new.
+    #[serde(default)]
+    pub unchanged_responses: u32,
     /// Degenerate responses since the last prompt by a person.
     pub degenerate_responses: u32,
     /// Completion claims that were not accepted since the last change.
@@ -73,6 +76,7 @@ impl Dialogue {
             PromptOrigin::Notification => {
                 self.responses.clear();
                 self.idle_responses = 0;
+                self.unchanged_responses = 0;
                 self.open_claim = None;
             }
             // A request to continue rejects the claim.
@@ -91,7 +95,7 @@ impl Dialogue {
         };
     }
 
-    pub(super) fn on_response(&mut self, answer: &ModelAnswered) {
+    pub(super) fn on_response(&mut self, answer: &ModelAnswered, says_nothing_new: bool) {
         if answer.auxiliary {
             return;
         }
@@ -102,6 +106,7 @@ impl Dialogue {
         let text = answer.text.as_str();
         let fingerprint = answer.said.or_else(|| (!text.is_empty()).then(|| TextFingerprint::of(text)));
         self.idle_responses = self.idle_responses.saturating_add(1);
+        self.unchanged_responses = if says_nothing_new { self.unchanged_responses.saturating_add(1) } else { 0 };
         if let Some(fingerprint) = fingerprint.filter(|fingerprint| fingerprint.len >= MIN_COMPARED_BYTES) {
             push(&mut self.responses, fingerprint, MAX_RESPONSES);
         }
@@ -110,6 +115,7 @@ impl Dialogue {
     pub(super) fn on_call(&mut self, call: &Call) {
         self.responses.clear();
         self.idle_responses = 0;
+        self.unchanged_responses = 0;
         if call.kind == ToolKind::Finish {
             self.open_claim = Some(call.ordinal);
         } else if !call.is_neutral() {

@@ -3,6 +3,7 @@
 use super::call::{Call, CallFlags, ShortDigest};
 use super::dialogue::PromptOrigin;
 use super::external_facts::reported_id;
+use super::word_novelty::Novelty;
 use super::{ProgressClock, Session};
 use crate::action::ToolKind;
 use crate::detect::{NudgeTarget, Trigger};
@@ -44,14 +45,18 @@ impl Session {
             self.evaluate(evaluation(Trigger::CallUpdated, at, event), rules, effects);
         }
         let newest = self.last_call_index();
+        // What the agent wrote itself is not new when an output shows it.
+        let novelty = self.known_words.read(called.input.as_str());
+        if let Some(call) = self.window.get_mut(newest) {
+            call.flags.set(CallFlags::NOTHING_NEW, call.is(CallFlags::NOTES) && novelty == Novelty::No);
+        }
         let Some(call) = self.window.get(newest) else { return };
         self.dialogue.on_call(call);
         let claims = call.kind == ToolKind::Finish;
         // A call seen by the proxy has already run, so it cannot be held back; its nudge waits for a request.
         let already_ran = event.source == Source::Proxy;
         // While the session is held, its calls are denied anyway.
-        let held = self.state.is_paused() || self.state.is_killed();
-        let mut nudge = if already_ran || held { None } else { self.findings.take_matching_nudge(call) };
+        let mut nudge = if already_ran || self.is_held() { None } else { self.findings.take_matching_nudge(call) };
         if nudge.is_none() && (!already_ran || claims) {
             let trigger = if claims { Trigger::CompletionClaimed } else { Trigger::CallUpdated };
             self.evaluate(Evaluation { pending: !already_ran, ..evaluation(trigger, newest, event) }, rules, effects);
@@ -94,6 +99,7 @@ impl Session {
         let Some(at) = self.window.match_result(returned) else { return };
         let outage = self.interpret_result(at, returned, rules);
         self.resolve_call(at, rules);
+        self.check_novelty(at, returned);
         let since = self.window.get(at).map(|call| (call.kind, event.at.saturating_since(call.at)));
         if let Some((kind, since)) = since {
             self.activity.record_duration(
@@ -146,6 +152,20 @@ impl Session {
             result.failure = ShortDigest::NONE;
         }
         outage
+    }
+
+    /// Marks a call whose output says nothing new. Environment files are not read.
+    fn check_novelty(&mut self, at: usize, returned: &ToolReturned) {
+        let Some(call) = self.window.get_mut(at) else { return };
+        if call.is(CallFlags::NOTES) || call.is(CallFlags::ENV_FILE) {
+            return;
+        }
+        let known = match self.known_words.read(returned.output.as_str()) {
+            Novelty::Yes => false,
+            Novelty::No => true,
+            Novelty::Unknown => !call.is(CallFlags::FIRST_READ),
+        };
+        call.flags.set(CallFlags::NOTHING_NEW, known);
     }
 
     /// Sets the novelty flags of a call once it has a result or will never get one.
@@ -251,7 +271,9 @@ impl Session {
     ) {
         self.window.insert_boundary();
         self.activity.outages = 0;
-        self.dialogue.on_response(answer);
+        let is_idle = !answer.auxiliary && answer.tool_calls.is_none_or(|calls| calls == 0);
+        let says_nothing_new = is_idle && self.known_words.read(answer.text.as_str()) == Novelty::No;
+        self.dialogue.on_response(answer, says_nothing_new);
         self.evaluate(evaluation(Trigger::ModelAnswered, self.last_call_index(), event), rules, effects);
     }
 

@@ -54,8 +54,8 @@ impl SeenSet {
 
 /// A fixed-size Bloom filter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct BloomFilter {
-    len: u32,
+pub(super) struct BloomFilter {
+    pub(super) len: u32,
     #[serde(with = "hex")]
     words: Vec<u64>,
 }
@@ -67,7 +67,7 @@ impl Default for BloomFilter {
 }
 
 impl BloomFilter {
-    fn insert(&mut self, key: Digest) {
+    pub(super) fn insert(&mut self, key: Digest) {
         self.len += 1;
         for bit in bits(key) {
             if let Some(word) = self.words.get_mut(bit / 64) {
@@ -76,7 +76,7 @@ impl BloomFilter {
         }
     }
 
-    fn contains(&self, key: Digest) -> bool {
+    pub(super) fn contains(&self, key: Digest) -> bool {
         bits(key).all(|bit| self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1))
     }
 }

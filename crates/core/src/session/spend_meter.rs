@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Spend;
 use crate::event::Usage;
-use crate::prices::{ModelPrice, PriceRow};
 use crate::time::Timestamp;
 
 /// Minutes over which the speed of spending is measured.
@@ -38,12 +37,6 @@ pub struct SpendMeter {
 }
 
 impl SpendMeter {
-    /// How full the window was when this was answered.
-    pub(super) fn record_context_fill(&mut self, model: Option<&str>, usage: &Usage, own: &[PriceRow]) {
-        let window = model.and_then(|model| ModelPrice::for_model(model, own)).map_or(0, |price| price.window);
-        self.fill = (usage.context(), window);
-    }
-
     /// A call is made.
     pub(super) fn mark_call(&mut self, call: u64, spent: &Spend) {
         if self.miles.len() == MAX_CALL_MARKS {
@@ -59,10 +52,10 @@ impl SpendMeter {
         let Some((_, [input, output, cache_read, cache_write], cost)) = then.copied() else {
             return (spent.usage, spent.cost_micros);
         };
-        (
-            spent.usage.saturating_sub(&Usage { input, output, cache_read, cache_write, ..Usage::default() }),
-            spent.cost_micros.saturating_sub(cost),
-        )
+        // For how long tokens are kept is not remembered per call. It is part of the cost.
+        let cache_write_1h = spent.usage.cache_write_1h;
+        let before = Usage { input, output, cache_read, cache_write, cache_write_1h };
+        (spent.usage.saturating_sub(&before), spent.cost_micros.saturating_sub(cost))
     }
 
     pub(super) fn add(&mut self, tokens: u64, cost: u64, at: Timestamp) {
@@ -112,5 +105,21 @@ impl SpendMeter {
     pub fn context_fill_percent(&self) -> Option<u32> {
         let (tokens, window) = self.fill;
         (window > 0).then(|| u32::try_from(tokens.saturating_mul(100) / window).unwrap_or(u32::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_spent_since_a_call_has_no_cache_writes_of_before() {
+        let usage = |written: u64| Usage { cache_write: written, cache_write_1h: written, ..Usage::default() };
+        let spent = |written: u64| Spend { usage: usage(written), ..Spend::default() };
+        let mut meter = SpendMeter::default();
+        meter.mark_call(0, &spent(5_000));
+        let (since, _) = meter.since(0, &spent(5_100));
+        assert_eq!(since.cache_write, 100);
+        assert!(since.cache_write_1h <= since.cache_write, "{since:?}");
     }
 }

@@ -25,6 +25,22 @@ impl Session {
     /// The charge for an event that is being applied or was applied last; `None` if it costs nothing. The session adds
     /// up charges, and reports that split its total by day or model split the same charges.
     pub fn charge<'a>(&'a self, event: &'a Event, rules: &Rules) -> Option<Charge<'a>> {
+        self.charge_at(self.price(event, rules).as_ref(), event, rules)
+    }
+
+    /// The price of the tokens that an event reports: of the model that it names, or of the session's current one.
+    fn price(&self, event: &Event, rules: &Rules) -> Option<ModelPrice> {
+        let (model, usage) = match &event.body {
+            Body::ModelAnswered(answer) => (&answer.model, &answer.usage),
+            Body::Learned(fact) => (&fact.model, &fact.usage),
+            _ => return None,
+        };
+        usage.as_ref()?;
+        ModelPrice::for_model(model.as_deref().or(self.facts.model.as_deref())?, &rules.prices)
+    }
+
+    /// Like [`Session::charge`], at a known price.
+    fn charge_at<'a>(&'a self, price: Option<&ModelPrice>, event: &'a Event, rules: &Rules) -> Option<Charge<'a>> {
         let (model, usage, reported) = match &event.body {
             Body::ModelAnswered(answer) => (&answer.model, answer.usage, answer.cost_micros),
             Body::Learned(fact) => (&fact.model, fact.usage, None),
@@ -35,7 +51,7 @@ impl Session {
         }
         let model = model.as_deref().or(self.facts.model.as_deref());
         // A reported cost overrides the price table.
-        let cost_micros = reported.or_else(|| Some(ModelPrice::for_model(model?, &rules.prices)?.cost_micros(&usage?)));
+        let cost_micros = reported.or_else(|| Some(price?.cost_micros(&usage?)));
         let usage = usage.unwrap_or_default();
         let unpriced_micros = match (cost_micros, rules.budget.unknown_model) {
             (None, UnknownModel::Estimate | UnknownModel::Refuse) => ModelPrice::assumed_for(model).cost_micros(&usage),
@@ -44,15 +60,22 @@ impl Session {
         Some(Charge { model, usage, cost_micros, unpriced_micros })
     }
 
+    /// Adds the charge for an event, and how full the context window was when it was answered.
     pub(super) fn record_spend(&mut self, event: &Event, rules: &Rules) {
-        let Some(Charge { model, usage, cost_micros, unpriced_micros }) = self.charge(event, rules) else { return };
-        let unpriced = cost_micros.is_none() && usage != Usage::default();
-        let model = model.map(str::to_owned);
-        let cost = cost_micros.unwrap_or(0);
-        self.meter.unpriced = unpriced;
-        if unpriced {
-            self.facts.unpriced_model = model.or_else(|| Some("an unnamed model".to_owned()));
+        let price = self.price(event, rules);
+        if let Body::ModelAnswered(ModelAnswered { usage: Some(usage), auxiliary: false, .. }) = &event.body {
+            self.meter.fill = (usage.context(), price.as_ref().map_or(0, |price| price.window));
         }
+        let Some(Charge { model, usage, cost_micros, unpriced_micros }) = self.charge_at(price.as_ref(), event, rules)
+        else {
+            return;
+        };
+        let unpriced = cost_micros.is_none() && usage != Usage::default();
+        let cost = cost_micros.unwrap_or(0);
+        if unpriced {
+            self.facts.unpriced_model = Some(model.unwrap_or("an unnamed model").to_owned());
+        }
+        self.meter.unpriced = unpriced;
         self.meter.add(usage.total(), cost.saturating_add(unpriced_micros), event.at);
         for spent in [&mut self.spent, &mut self.clock.since] {
             spent.usage.add(&usage);
@@ -105,14 +128,6 @@ impl Session {
     pub(crate) fn refused_model(&self) -> Option<&str> {
         let refuses = self.unknown_model == UnknownModel::Refuse && self.meter.unpriced && self.has_money_limit();
         self.facts.unpriced_model.as_deref().filter(|_| refuses)
-    }
-
-    /// How full the window is, after a real turn.
-    pub(super) fn record_context_fill(&mut self, answer: &ModelAnswered, rules: &Rules) {
-        if let Some(usage) = answer.usage.filter(|_| !answer.auxiliary) {
-            let named = answer.model.as_deref().or(self.facts.model.as_deref()).map(str::to_owned);
-            self.meter.record_context_fill(named.as_deref(), &usage, &rules.prices);
-        }
     }
 
     pub(super) fn check_budgets(&mut self, event: &Event, rules: &Rules, effects: &mut Vec<Effect>) {

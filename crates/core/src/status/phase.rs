@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::trailing_question;
 use crate::action::ToolKind;
-use crate::event::{Body, Event, Operator, OperatorDecision, PermissionSubject, Source, StartKind};
+use crate::event::{Author, Body, Event, Operator, OperatorDecision, PermissionSubject, Source, StartKind};
 use crate::excerpt::floor;
 use crate::time::Timestamp;
 
@@ -28,6 +28,8 @@ const TOO_MANY_REQUESTS: u16 = 429;
 pub enum Phase {
     #[default]
     Unknown,
+    /// Belay started the program, and the agent has not reported anything yet. It may show a login or trust dialog.
+    Starting,
     /// Started or resumed, without a prompt yet.
     Ready,
     /// The model works on a response.
@@ -86,6 +88,13 @@ pub struct PhaseRecord {
     /// The last permission of this turn was denied. The agent may report its end before the answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,
+    /// When a person last prompted or interrupted the agent. What a sub-agent asked before is settled.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub turn_since: Timestamp,
+}
+
+fn is_unknown(at: &Timestamp) -> bool {
+    !at.is_known()
 }
 
 /// What the session knows beyond the event.
@@ -114,13 +123,20 @@ impl PhaseRecord {
             Body::ModelAnswered(_) => self.failure = None,
             _ => {}
         }
+        match &event.body {
+            // Transcripts report with a delay.
+            Body::Prompt(prompt) if prompt.by == Author::Person => self.turn_since = self.turn_since.max(event.at),
+            Body::TurnEnded(turn) if turn.interrupted => self.turn_since = self.turn_since.max(event.at),
+            _ => {}
+        }
         let Some(phase) = next else { return };
         if phase == self.phase {
             return;
         }
         let (since, source, stall_minutes) = (event.at, event.source, context.stall_minutes);
         let (event, failure, denied) = (event.body.kind().to_owned(), self.failure.take(), self.denied);
-        *self = Self { phase, since, source, event, stall_minutes, failure, denied };
+        let turn_since = self.turn_since;
+        *self = Self { phase, since, source, event, stall_minutes, failure, denied, turn_since };
     }
 
     fn next(&self, event: &Event, context: PhaseContext<'_>) -> Option<Phase> {
@@ -128,6 +144,10 @@ impl PhaseRecord {
             return None;
         }
         Some(match &event.body {
+            Body::SessionStarted(start) if start.how == StartKind::Launched => match self.phase {
+                Phase::Unknown => Phase::Starting,
+                _ => return None,
+            },
             Body::SessionStarted(start) => match self.phase {
                 // A person asked for the compaction, and the agent has nothing else to do.
                 Phase::Compacting { automatic: false } if start.how == StartKind::Compacted => Phase::Ready,

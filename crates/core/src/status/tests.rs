@@ -47,6 +47,16 @@ impl Scene {
     }
 
     fn seen(&self, seconds: i64, process: ProcessState, seen_at: Option<i64>) -> Status {
+        self.with_sub_agent(seconds, process, seen_at, None)
+    }
+
+    fn with_sub_agent(
+        &self,
+        seconds: i64,
+        process: ProcessState,
+        seen_at: Option<i64>,
+        sub_agent: Option<&Status>,
+    ) -> Status {
         let session = &self.session;
         let input = StatusInput {
             state: &session.state,
@@ -58,7 +68,7 @@ impl Scene {
         };
         let now = Timestamp::from_millis(self.at + seconds * 1_000);
         let seen_at = seen_at.map(|seconds| Timestamp::from_millis(self.at + seconds * 1_000));
-        derive(&input, &Observation { now, process, child_since: None, seen_at })
+        derive(&input, &Observation { now, process, child_since: None, seen_at, sub_agent })
     }
 }
 
@@ -280,12 +290,60 @@ fn a_child_process_shows_that_a_command_was_allowed() {
         };
         let time = |seconds: i64| Timestamp::from_millis(asked.at + seconds * 1_000);
         let (now, child_since) = (time(seconds), Some(time(child)));
-        derive(&input, &Observation { now, process: ProcessState::Alive, child_since, seen_at: None })
+        derive(&input, &Observation { now, process: ProcessState::Alive, child_since, seen_at: None, sub_agent: None })
     };
     let runs = status(5, 7);
     assert_eq!((runs.value, runs.evidence.as_str()), (StatusValue::Working, "child_process"));
     assert_eq!(status(5, 5).value, StatusValue::Waiting, "a helper such as `git status` ends at once");
     assert_eq!(status(-5, 7).value, StatusValue::Waiting, "it ran before");
+}
+
+#[test]
+fn a_parent_does_not_work_while_its_sub_agent_waits_for_a_person() {
+    let started = serde_json::json!({"kind": "sub_agent_started", "child": {"agent": "claude-code", "id": "s/a"}});
+    let parent = Scene::new().then(prompt()).json(bash("1")).json(started);
+    let child = |body: Body| {
+        let child = Scene { at: parent.at, ..Scene::new() }.then(body);
+        child.after(5, ProcessState::Alive)
+    };
+    let with = |parent: &Scene, child: &Status| parent.with_sub_agent(5, ProcessState::Alive, None, Some(child));
+    let asks = child(permission(PermissionSubject::Tool));
+    assert!(asks.blocks_parent());
+    let status = with(&parent, &asks);
+    assert_eq!((status.value, status.waiting_for), (StatusValue::Waiting, Some(WaitingFor::Permission)));
+    assert_eq!((status.since, status.evidence.as_str()), (asks.since, SUB_AGENT));
+    assert!(status.why.starts_with("Sub-agent: "), "{}", status.why);
+    // Its parent's parent waits, too.
+    assert!(status.blocks_parent());
+    assert!(child(permission(PermissionSubject::Question)).blocks_parent());
+    assert!(!child(turn_ended("Which one?")).blocks_parent(), "its result, which the parent reads");
+    assert!(!child(prompt()).blocks_parent());
+    // In the background, beside a turn that is over.
+    let over = Scene { session: parent.session.clone(), ..Scene::new() };
+    let over = Scene { at: parent.at, ..over }.then(turn_ended("It runs in the background."));
+    assert_eq!(with(&over, &asks).waiting_for, Some(WaitingFor::Permission));
+    // A person has left the prompt with Esc, and the sub-agent with it.
+    let stopped = Scene { at: parent.at + 5_000, ..parent }.then(interrupted());
+    assert_eq!(with(&stopped, &asks).value, StatusValue::Idle);
+    let mut again = stopped.then(prompt());
+    assert_eq!(with(&again, &asks).value, StatusValue::Working);
+    // The transcript reports an earlier interruption only now.
+    let late = at(&again, -30_000, Source::Transcript, interrupted());
+    again.session.apply(&late, &again.rules);
+    assert_eq!(with(&again, &asks).value, StatusValue::Working, "it is still settled");
+}
+
+#[test]
+fn a_program_that_belay_started_is_unknown_until_the_agent_reports() {
+    let launched = || Body::SessionStarted(SessionStarted { how: StartKind::Launched, ..SessionStarted::default() });
+    let starting = Scene::new().then(launched());
+    assert_eq!(value(&starting).0, StatusValue::Unknown);
+    assert_eq!(starting.after(1, ProcessState::Gone).value, StatusValue::Ended);
+    let dialog = starting.then(permission(PermissionSubject::Dialog));
+    assert_eq!(value(&dialog).1, Some(WaitingFor::Dialog));
+    let ready = dialog.then(Body::SessionStarted(SessionStarted::default()));
+    assert_eq!(value(&ready).0, StatusValue::Idle);
+    assert_eq!(value(&ready.then(prompt()).then(launched())).0, StatusValue::Working, "what the agent said counts");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use belay_core::status::{self, Observation, ProcessState, StatusInput, StatusValue, WaitingFor};
+use belay_core::status::{self, Observation, ProcessState, Status, StatusInput, StatusValue, WaitingFor};
 use belay_core::{Event, Rules, Session, Timestamp};
 use serde::Deserialize;
 
@@ -60,7 +60,9 @@ fn score(folder: &Path) -> Vec<Scored> {
 fn score_session(file: &Path) -> Vec<Scored> {
     let text = std::fs::read_to_string(file).expect("a recording");
     let rules = Rules::default();
-    let (mut head, mut session, mut first) = (None, None, Timestamp::UNKNOWN);
+    let (mut head, mut first) = (None, Timestamp::UNKNOWN);
+    // The recorded session first, then its sub-agents.
+    let mut sessions: Vec<Session> = Vec::new();
     let mut scored = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line =
@@ -68,22 +70,47 @@ fn score_session(file: &Path) -> Vec<Scored> {
         match line {
             Line::Head(found) => head = Some(found),
             Line::Event { event } => {
-                let session = session.get_or_insert_with(|| {
+                if sessions.is_empty() {
                     first = event.at;
-                    Session::new(event.session.clone())
+                }
+                let known = sessions.iter().position(|session| session.key == event.session);
+                let at = known.unwrap_or_else(|| {
+                    sessions.push(Session::new(event.session.clone()));
+                    sessions.len() - 1
                 });
-                session.apply(&event, &rules);
+                sessions[at].apply(&event, &rules);
             }
             Line::Moment(moment) => {
                 let head: &Head = head.as_ref().expect("a recording starts with its head");
-                scored.push(score_moment(head, session.as_ref().expect("a session"), first, moment));
+                scored.push(score_moment(head, &sessions, first, moment));
             }
         }
     }
     scored
 }
 
-fn score_moment(head: &Head, session: &Session, first: Timestamp, moment: Moment) -> Scored {
+fn score_moment(head: &Head, sessions: &[Session], first: Timestamp, moment: Moment) -> Scored {
+    let (session, sub_agents) = sessions.split_first().expect("a session");
+    let waiting = sub_agents.iter().map(|child| status_at(child, first, &moment, None)).filter(Status::blocks_parent);
+    let waiting = waiting.min_by_key(|status| status.since);
+    let status = status_at(session, first, &moment, waiting.as_ref());
+    let name = |value: StatusValue, waiting_for: Option<WaitingFor>| match waiting_for {
+        Some(what) => format!("{value:?} for {what:?}").to_lowercase(),
+        None => format!("{value:?}").to_lowercase(),
+    };
+    Scored {
+        agent: head.agent.clone(),
+        scenario: head.scenario.clone(),
+        kind: moment.moment,
+        expected: name(moment.expect, moment.waiting_for),
+        derived: name(status.value, status.waiting_for),
+        is_right: (status.value, status.waiting_for) == (moment.expect, moment.waiting_for),
+        is_hidden: status.value == StatusValue::Working
+            && matches!(moment.expect, StatusValue::Waiting | StatusValue::Limited | StatusValue::Failed),
+    }
+}
+
+fn status_at(session: &Session, first: Timestamp, moment: &Moment, sub_agent: Option<&Status>) -> Status {
     let at = |millis: i64| Timestamp::from_millis(first.millis() + millis);
     let input = StatusInput {
         state: &session.state,
@@ -100,21 +127,7 @@ fn score_moment(head: &Head, session: &Session, first: Timestamp, moment: Moment
     };
     let children = moment.children_ms.iter().map(|start| at(*start));
     let child_since = children.filter(|start| *start > session.phase.since).min();
-    let status = status::derive(&input, &Observation { now: at(moment.at_ms), process, child_since, seen_at: None });
-    let name = |value: StatusValue, waiting_for: Option<WaitingFor>| match waiting_for {
-        Some(what) => format!("{value:?} for {what:?}").to_lowercase(),
-        None => format!("{value:?}").to_lowercase(),
-    };
-    Scored {
-        agent: head.agent.clone(),
-        scenario: head.scenario.clone(),
-        kind: moment.moment,
-        expected: name(moment.expect, moment.waiting_for),
-        derived: name(status.value, status.waiting_for),
-        is_right: (status.value, status.waiting_for) == (moment.expect, moment.waiting_for),
-        is_hidden: status.value == StatusValue::Working
-            && matches!(moment.expect, StatusValue::Waiting | StatusValue::Limited | StatusValue::Failed),
-    }
+    status::derive(&input, &Observation { now: at(moment.at_ms), process, child_since, seen_at: None, sub_agent })
 }
 
 /// Right moments of all, by kind and agent, and what is wrong.

@@ -217,6 +217,45 @@ fn a_pair_in_the_rules_is_allowed_in_every_session() {
     assert_eq!(scenario.findings(InterventionLevel::Nudge), Vec::<String>::new());
 }
 
+/// Runs a script in which `./fine.sh` and `sed` are allowed. Returns what leads to a nudge.
+fn nudges_around_allowed_calls(text: &str) -> Vec<String> {
+    let mut rules = Rules::default();
+    rules.dry_run = true;
+    rules.allow.actions = vec!["Bash:./fine.sh".to_owned(), "Bash:sed -i*".to_owned()];
+    let mut scenario = Scenario::with(rules);
+    scenario.run(text);
+    let nudge = |effect: &Effect| match effect {
+        Effect::Intervened(step) if step.level == InterventionLevel::Nudge => Some(step.finding.pattern.clone()),
+        _ => None,
+    };
+    scenario.effects.iter().filter_map(nudge).collect()
+}
+
+#[test]
+fn an_allowed_change_is_still_a_change() {
+    let look = |change: &str| {
+        format!("repeat 6\nBash: cat out/address.txt\n| listening on the configured address\n{change}\nend")
+    };
+    assert_eq!(nudges_around_allowed_calls(&look("Bash: sed -i s/80/8{n}/ server.ini\n|")), [""; 0]);
+    assert_eq!(
+        nudges_around_allowed_calls(&look("Bash: ./fine.sh\n| all is well")).first().unwrap(),
+        "interleaved_repeat"
+    );
+}
+
+#[test]
+fn what_happens_in_a_row_is_not_joined_over_an_allowed_call() {
+    let fails = "Bash: ./step{n} --go\n! step{n}: segmentation fault (core dumped)\nexit 139\n";
+    let placeholder = "Bash: true\n|\nBash: :\n|\n";
+    let times_out = "Bash: ls\n! Command timed out after 120 seconds\nexit 124\n";
+    for (call, pattern) in [(fails, "error_cascade"), (placeholder, "no_op_calls"), (times_out, "dead_shell")] {
+        let alone = nudges_around_allowed_calls(&format!("repeat 12\n{call}end"));
+        assert!(alone.iter().any(|found| found == pattern), "{pattern} in {alone:?}");
+        let apart = nudges_around_allowed_calls(&format!("repeat 12\n{call}Bash: ./fine.sh\n| all is well\nend"));
+        assert!(apart.iter().all(|found| found != pattern), "{pattern} in {apart:?}");
+    }
+}
+
 #[test]
 fn dry_run_tells_what_it_would_have_done() {
     let mut rules = Rules::default();

@@ -12,7 +12,7 @@
 //! | line | meaning |
 //! |---|---|
 //! | `person: TEXT`, `machine: TEXT`, `news: TEXT` | a prompt: typed, by a harness that continues, a notification |
-//! | `text: TEXT`, `repeats: TEXT` | the model responds without a tool call; with degenerate output |
+//! | `says: TEXT`, `chants: TEXT` | the model responds without a tool call; with degenerate output |
 //! | `uses N [MODEL]` | an answer that cost N thousand tokens of context |
 //! | `Tool: INPUT` | a tool call; INPUT is a command or JSON |
 //! | `| TEXT`, `! TEXT` | a line of its output; `!` says that it failed |

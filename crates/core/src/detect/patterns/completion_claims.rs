@@ -11,6 +11,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CompletionClaimed,
     before_result: true,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.completion_claims,
     detect,
     describe,

@@ -11,6 +11,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::Spent,
     before_result: false,
     outlives_edits: true,
+    second_look: false,
     rule: |rules| &rules.context_nearly_full,
     detect,
     describe,

@@ -13,6 +13,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.cycle,
     detect,
     describe,
@@ -30,7 +31,9 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut distances =
         context.earlier(MAX_PERIOD).enumerate().filter(|(_, other)| is_same_step(call, other)).map(|(at, _)| at + 1);
     let nearest = distances.next()?;
-    let calls: Vec<&Call> = std::iter::once(call).chain(context.earlier(rule.window)).collect();
+    let mut calls: Vec<&Call> = Vec::with_capacity(rule.window + 1);
+    calls.push(call);
+    calls.extend(context.earlier(rule.window));
     let periods = std::iter::once(nearest).chain(distances).filter(|period| *period >= 2);
     // Prefer the period with the most repetitions, which is the shortest.
     let (period, repetitions) = periods

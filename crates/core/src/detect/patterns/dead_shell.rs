@@ -15,6 +15,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: true,
+    second_look: true,
     rule: |rules| &rules.dead_shell,
     detect,
     describe,
@@ -28,8 +29,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut counter = BatchCounter::new(call);
     // Long commands time out for their own reasons; a shell in which a plain look times out is dead.
     let mut looked = call.is(CallFlags::READ_ONLY);
-    for other in context.earlier(rule.window).filter(|other| other.kind == ToolKind::Shell) {
-        if other.status() != Some(CallStatus::TimedOut) {
+    for other in context.earlier_with_allowed(rule.window).filter(|other| other.kind == ToolKind::Shell) {
+        if other.status() != Some(CallStatus::TimedOut) || other.is(CallFlags::ALLOWED) {
             // A restart says nothing about the commands that follow it.
             if restarts(other) {
                 continue;

@@ -11,6 +11,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::ModelAnswered,
     before_result: false,
     outlives_edits: false,
+    second_look: false,
     rule: |rules| &rules.degenerate_output,
     detect,
     describe,

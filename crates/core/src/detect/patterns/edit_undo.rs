@@ -11,6 +11,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::FileChanged,
     before_result: false,
     outlives_edits: true,
+    second_look: true,
     rule: |rules| &rules.edit_undo,
     detect,
     describe,

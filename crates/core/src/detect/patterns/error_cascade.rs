@@ -14,6 +14,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.error_cascade,
     detect,
     describe,
@@ -26,17 +27,17 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         || call.status() == Some(CallStatus::Refused)
         || !is_loop_candidate(call)
         || call.is(CallFlags::NO_OUTPUT)
-        || reports_news(call)
+        || has_new_result(call)
     {
         return None;
     }
     let mut counter = BatchCounter::new(call);
     let (mut same_failure, mut same_shape, mut families) = (1, 1, vec![call.family()]);
-    for other in context.earlier(rule.window) {
-        if !other.failed() || reports_news(other) {
+    for other in context.earlier_with_allowed(rule.window) {
+        if !other.failed() || has_new_result(other) {
             break;
         }
-        if other.is(CallFlags::OUTAGE) || other.status() == Some(CallStatus::Refused) {
+        if other.is_neutral() || other.is(CallFlags::OUTAGE) || other.status() == Some(CallStatus::Refused) {
             continue;
         }
         counter.add(other);
@@ -56,7 +57,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
 }
 
 /// A check that exits non-zero with findings it did not have before has done its work.
-fn reports_news(call: &Call) -> bool {
+fn has_new_result(call: &Call) -> bool {
     call.is(CallFlags::CHECK) && call.is(CallFlags::NEW_ACTION_OUTCOME)
 }
 

@@ -12,6 +12,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: true,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.exact_repeat,
     detect,
     describe,
@@ -36,9 +37,10 @@ fn same_cause(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         return None;
     }
     let mut counter = BatchCounter::new(call);
-    for other in context.earlier(rule.window) {
+    for other in context.earlier_with_allowed(rule.window) {
         let same_family = other.failed() && other.family().equals_if_known(last.family());
-        if !other.has_same_action(call) || !(same_family || other.fails_same_way(last)) {
+        let is_boundary = other.is(CallFlags::ALLOWED) || !other.has_same_action(call);
+        if is_boundary || !(same_family || other.fails_same_way(last)) {
             break;
         }
         counter.add(other);

@@ -14,6 +14,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.failing_edits,
     detect,
     describe,
@@ -33,6 +34,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     // Reading the file between two attempts adds information.
     let (mut new_reads, mut pending_reads) = (0, 0);
     let (mut accepted, mut accepted_between, mut same_attempt) = (false, false, true);
+    // The very same attempt twice, with nothing read in between, is not another approach.
+    let (mut previous, mut unread_repeat) = (call, false);
     for other in context.earlier(rule.window) {
         // The path of a file may be written in several ways, its name is not.
         let same_file = other.target.is_compatible_with(call.target)
@@ -47,12 +50,14 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
             accepted |= other.is(CallFlags::NEW_CHANGE);
         } else if other.fails_same_way(call) || !accepted && other.family().equals_if_known(call.family()) {
             counter.add(other);
+            unread_repeat |= pending_reads == 0 && other.has_same_action(previous);
+            previous = other;
             new_reads += std::mem::take(&mut pending_reads);
             accepted_between |= accepted;
             same_attempt &= simhash::similarity(other.sketch, call.sketch) >= SAME_ATTEMPT_SIMILARITY;
         }
     }
-    let strength = match (accepted_between, same_attempt && new_reads == 0) {
+    let strength = match (accepted_between, unread_repeat || same_attempt && new_reads == 0) {
         (true, _) => Strength::VeryWeak,
         (false, true) => Strength::Strong,
         // Other text after another look is another approach, until it fails once more.
@@ -64,8 +69,10 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     (counter.count > 1).then(|| counter.claim(strength, nudge_target, action, call.family_digest()))
 }
 
+/// An edit that was not accepted. One that reports failing tests was.
 fn fails(call: &Call) -> bool {
-    call.edits() && matches!(call.status(), Some(CallStatus::Error | CallStatus::TimedOut))
+    let tested = call.result.as_ref().is_some_and(|result| result.failing.is_some());
+    call.edits() && !tested && matches!(call.status(), Some(CallStatus::Error | CallStatus::TimedOut))
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -11,14 +11,19 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::ModelAnswered,
     before_result: false,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.idle_turns,
     detect,
     describe,
 };
 
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let count = context.session.dialogue().idle_responses;
-    (count > 1).then(|| context.turn_claim(count, Strength::Strong, Digest::of("idle")))
+    let dialogue = context.session.dialogue();
+    let (count, strength) = match dialogue.unchanged_responses {
+        0 | 1 => (dialogue.idle_responses, Strength::VeryWeak),
+        unchanged => (unchanged, Strength::Strong),
+    };
+    (dialogue.idle_responses > 1).then(|| context.turn_claim(count, strength, Digest::of("idle")))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -10,6 +10,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: true,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.interleaved_repeat,
     detect,
     describe,

@@ -13,6 +13,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.no_op_calls,
     detect,
     describe,
@@ -24,7 +25,10 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         return None;
     }
     let mut counter = BatchCounter::new(call);
-    context.earlier(rule.window).take_while(|other| other.is(CallFlags::NO_OP)).for_each(|other| counter.add(other));
+    let earlier = context.earlier_with_allowed(rule.window);
+    earlier
+        .take_while(|other| other.is(CallFlags::NO_OP) && !other.is(CallFlags::ALLOWED))
+        .for_each(|other| counter.add(other));
     let (action, outcome) = (Digest::of("no-op"), Digest::of("nothing"));
     (counter.count > 1).then(|| counter.claim(Strength::Strong, NudgeTarget::Any, action, outcome))
 }

@@ -13,6 +13,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: true,
+    second_look: true,
     rule: |rules| &rules.oscillation,
     detect,
     describe,

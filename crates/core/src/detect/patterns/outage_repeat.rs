@@ -12,6 +12,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.outage_repeat,
     detect,
     describe,

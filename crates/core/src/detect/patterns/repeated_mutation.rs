@@ -12,6 +12,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: true,
+    second_look: true,
     rule: |rules| &rules.repeated_mutation,
     detect,
     describe,

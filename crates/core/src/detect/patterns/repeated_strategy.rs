@@ -11,6 +11,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::ModelAsked,
     before_result: false,
     outlives_edits: true,
+    second_look: true,
     rule: |rules| &rules.repeated_strategy,
     detect,
     describe,

@@ -15,6 +15,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: true,
+    second_look: false,
     rule: |rules| &rules.reported_rounds,
     detect,
     describe,

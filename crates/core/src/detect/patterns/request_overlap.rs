@@ -11,6 +11,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::ModelAsked,
     before_result: false,
     outlives_edits: false,
+    second_look: true,
     rule: |rules| &rules.request_overlap,
     detect,
     describe,

@@ -13,6 +13,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::Spent,
     before_result: false,
     outlives_edits: false,
+    second_look: false,
     rule: |rules| &rules.spend_without_progress,
     detect,
     describe,

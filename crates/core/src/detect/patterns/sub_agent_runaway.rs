@@ -10,6 +10,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     trigger: Trigger::SubAgentStarted,
     before_result: false,
     outlives_edits: true,
+    second_look: false,
     rule: |rules| &rules.sub_agent_runaway,
     detect,
     describe,

@@ -60,6 +60,7 @@ fn samples() -> Vec<Value> {
         json!({"kind": "wait_ended", "met": true}),
         json!({"kind": "permission_asked", "call": "c", "what": "w", "subject": "plan"}),
         json!({"kind": "permission_answered", "call": "c", "allowed": true}),
+        json!({"kind": "approval_ended", "approval": "a", "how": "timed_out", "what": "w"}),
         json!({"kind": "compacted", "automatic": true, "before": 1}),
         json!({"kind": "sub_agent_started", "child": key("k"), "role": "r"}),
         json!({"kind": "sub_agent_ended", "child": key("k"), "role": "r"}),

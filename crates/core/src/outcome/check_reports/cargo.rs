@@ -16,7 +16,12 @@ pub(super) fn read(text: &str) -> Option<ReportBuilder> {
             seen = true;
             passed += count_before(trimmed, "passed").unwrap_or(0);
             failed += count_before(trimmed, "failed").unwrap_or(0);
-        } else if let Some(name) = trimmed.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+        } else if let Some((name, _)) = trimmed
+            .strip_prefix("test ")
+            .and_then(|rest| rest.split_once(" ... FAILED"))
+            // With `--report-time`, a duration follows.
+            .filter(|(_, after)| after.is_empty() || after.starts_with([' ', '<', '(']))
+        {
             report.fail(name);
         } else if let Some((_, name)) = ["FAIL [", "SIGABRT [", "TIMEOUT ["]
             .iter()

@@ -30,9 +30,10 @@ fn jest(text: &str) -> Option<ReportBuilder> {
         }
     }
     if report.names.is_empty() && report.checks.failed > 0 {
-        // A suite that fails to load has no test names.
+        // Only the list of tests was shown, or a suite failed to load and has no test names.
         for line in text.lines() {
-            if let Some(name) = line.trim().strip_prefix("FAIL ") {
+            let marks = ["\u{2715} ", "\u{d7} ", "FAIL "];
+            if let Some(name) = marks.iter().find_map(|mark| line.trim().strip_prefix(mark)) {
                 report.fail(name);
             }
         }
@@ -73,7 +74,7 @@ fn mocha(text: &str) -> Option<ReportBuilder> {
                 // Titles of nested suites are on separate lines; the last ends with a colon.
                 if trimmed.is_empty() || is_comparison(trimmed) {
                     let done = std::mem::take(&mut name).unwrap_or_default();
-                    report.fail(done.trim_end_matches(':'));
+                    report.fail(done.trim_end_matches(':').trim_end());
                 } else {
                     held.push(' ');
                     held.push_str(trimmed);

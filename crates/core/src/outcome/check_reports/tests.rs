@@ -187,6 +187,51 @@ AssertionError: expected 3 to be 4 // Object.is equality
 }
 
 #[test]
+fn names_are_the_same_however_long_the_tests_took() {
+    let cross = "Tests:       1 failed, 8 passed, 9 total";
+    for (slow, fast, name) in [
+        (
+            "test time::parses ... FAILED <0.031s>\ntest result: FAILED. 0 passed; 1 failed; 0 ignored",
+            "test time::parses ... FAILED\ntest result: FAILED. 0 passed; 1 failed; 0 ignored",
+            "time::parses",
+        ),
+        (
+            "FAILED tests/test_a.py::test_sum - assert 3 == 4\n=== 1 failed in 61.20s (0:01:01) ===",
+            "FAILED tests/test_a.py::test_sum - assert 3 == 4\n=== 1 failed in 0.31s ===",
+            "tests/test_a.py::test_sum",
+        ),
+        (
+            &format!("    \u{2715} adds numbers (1203 ms)\n{cross}"),
+            &format!("    \u{2715} adds numbers (12 ms)\n{cross}"),
+            "adds numbers",
+        ),
+        (
+            &format!("FAIL src/sum.test.js (5.102 s)\n{cross}"),
+            &format!("FAIL src/sum.test.js\n{cross}"),
+            "src/sum.test.js",
+        ),
+        (
+            "   \u{d7} sum > adds numbers 1203ms\n      Tests  1 failed | 8 passed (9)",
+            "   \u{d7} sum > adds numbers 12ms\n      Tests  1 failed | 8 passed (9)",
+            "sum > adds numbers",
+        ),
+        ("--- FAIL: TestParse (1.20s)\nFAIL\n", "--- FAIL: TestParse (0.00s)\nFAIL\n", "TestParse"),
+        (
+            "  1 passing (2s)\n  1 failing\n\n  1) sum\n       adds (1203ms):\n\n      Error: 1 == 2",
+            "  1 passing (8ms)\n  1 failing\n\n  1) sum\n       adds:\n\n      Error: 1 == 2",
+            "sum adds",
+        ),
+    ] {
+        assert_eq!(
+            (super::failing_names(slow), super::failing_names(fast)),
+            (names(&[name]), names(&[name])),
+            "{slow}"
+        );
+        assert_eq!(checks(slow).0.failing, checks(fast).0.failing, "{slow}");
+    }
+}
+
+#[test]
 fn junit() {
     let maven = "\
 [ERROR] Tests run: 3, Failures: 1, Errors: 1, Skipped: 0, Time elapsed: 0.05 s <<< FAILURE! -- in com.example.SumTest

@@ -61,6 +61,10 @@ impl CallFlags {
     /// May take earlier edits away: `git checkout`, `git stash`.
     pub const RESTORES: Self = Self(1 << 20);
 
+    /// Writes a file of plans or notes.
+    pub const NOTES: Self = Self(1 << 24);
+    /// The output, or the notes, have no words that the session has not seen.
+    pub const NOTHING_NEW: Self = Self(1 << 25);
     /// The call was progress.
     pub const PROGRESS: Self = Self(1 << 23);
 

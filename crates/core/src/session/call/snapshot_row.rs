@@ -6,6 +6,7 @@ use super::{Call, CallFlags, CallResult, ShortDigest};
 use crate::action::ToolKind;
 use crate::digest::Digest;
 use crate::outcome::CallStatus;
+use crate::session::Intent;
 use crate::time::Timestamp;
 
 type AnswerRow = (CallStatus, Digest, [ShortDigest; 3], Digest, [u32; 2], Box<str>);
@@ -14,7 +15,7 @@ type AnswerRow = (CallStatus, Digest, [ShortDigest; 3], Digest, [u32; 2], Box<st
 pub(super) struct CallRow(
     (u64, u32, ToolKind, ShortDigest, Digest),
     [ShortDigest; 6],
-    (Digest, CallFlags, u32, i64),
+    (Digest, Intent, CallFlags, u32, i64),
     (Option<Box<str>>, ShortDigest, Box<str>),
     Option<AnswerRow>,
 );
@@ -24,7 +25,7 @@ impl From<Call> for CallRow {
         Self(
             (call.ordinal, call.batch, call.kind, call.tool, call.key),
             [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
-            (call.sketch, call.flags, call.custom, call.at.millis()),
+            (call.sketch, call.intent, call.flags, call.custom, call.at.millis()),
             (call.id, call.id_digest, call.what),
             call.result
                 .map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, [a.line, a.len], a.summary)),
@@ -37,7 +38,7 @@ impl From<CallRow> for Call {
         let CallRow(
             (ordinal, batch, kind, tool, key),
             [place, shape, skeleton, target, before, after],
-            (sketch, flags, custom, at),
+            (sketch, intent, flags, custom, at),
             (id, id_digest, what),
             result,
         ) = row;
@@ -55,6 +56,7 @@ impl From<CallRow> for Call {
             shape,
             skeleton,
             sketch,
+            intent,
             target,
             before,
             after,
