@@ -1,5 +1,7 @@
 //! Claude Code: session files under `~/.claude/projects`, one per conversation and sub-agent.
 
+mod first_dialog;
+pub(crate) mod headless;
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;

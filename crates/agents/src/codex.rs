@@ -1,6 +1,7 @@
 //! Codex: rollout files under `~/.codex/sessions`, one per thread; a sub-agent is a thread.
 
 mod exec_script;
+pub(crate) mod headless;
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;

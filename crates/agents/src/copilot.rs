@@ -1,5 +1,6 @@
 //! Copilot CLI: `events.jsonl` in one directory per session under `~/.copilot/session-state`.
 
+pub(crate) mod headless;
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;

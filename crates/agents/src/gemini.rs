@@ -1,5 +1,7 @@
 //! Gemini CLI: session files under `~/.gemini/tmp/<project>/chats`.
 
+mod first_dialog;
+pub(crate) mod headless;
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;

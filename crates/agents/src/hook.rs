@@ -55,6 +55,12 @@ pub trait HookProtocol: Sync + fmt::Debug {
         None
     }
 
+    /// Whether that file names responses by the ids of the model's API, as the proxy does. Without a common id, the
+    /// proxy's report of a response counts, and that of the file only if there is no proxy.
+    fn has_api_response_ids(&self) -> bool {
+        true
+    }
+
     /// Path of that file, for hooks that do not report it.
     fn session_file(&self, _dirs: &UserDirs, _session: &SessionKey) -> Option<PathBuf> {
         None

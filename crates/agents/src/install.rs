@@ -10,12 +10,15 @@ mod shell_quote;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::registry::UserDirs;
 
-pub(crate) use hook_entries::{HookEntry, PLUGIN_ID, add_entries, has_plugin, is_belay_entry, remove_entries};
+pub(crate) use hook_entries::{
+    HookEntry, PLUGIN_ID, add_entries, entry_timeout, has_plugin, is_belay_entry, remove_entries,
+};
 pub use shell_quote::quote;
 pub(crate) use shell_quote::{fail_open_command, hook_command};
 
@@ -127,6 +130,12 @@ pub trait HookInstaller: Sync + fmt::Debug {
     /// The changes that show Belay's status line in the agent; empty if the agent has none or one is configured.
     fn status_line(&self, _setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         Ok(Vec::new())
+    }
+
+    /// How long the agent waits for the installed hook of an event. `None` if it is not installed, or waits for as long
+    /// as it takes.
+    fn installed_timeout(&self, _setting: &InstallContext<'_>, _event: &str) -> Option<Duration> {
+        None
     }
 
     /// A note for the user after the installation.

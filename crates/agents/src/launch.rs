@@ -57,6 +57,9 @@ pub struct LaunchCommand {
     pub upstreams: Vec<(String, String)>,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// The login or trust dialog that the agent shows before it starts its session, by its own files. Only for agents
+    /// that report the start of their session right after it.
+    pub dialog: Option<String>,
 }
 
 /// How one agent is started.

@@ -1,6 +1,7 @@
 //! opencode: all sessions in one SQLite database, or one session in an exported JSON document.
 
 mod database;
+pub(crate) mod headless;
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;

@@ -1,6 +1,7 @@
 //! Qwen Code: session files under `~/.qwen/projects`; tools and outputs as in Gemini CLI, from
 //! which it was forked.
 
+pub(crate) mod headless;
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;

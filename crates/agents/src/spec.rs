@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::hook::{AgentProcess, HookPoint, HookProtocol};
+use crate::headless::HeadlessProtocol;
+use crate::hook::{HookPoint, HookProtocol};
 use crate::install::HookInstaller;
 use crate::launch::Launcher;
 use crate::registry::UserDirs;
@@ -25,13 +26,18 @@ pub struct AgentSpec {
     pub maturity: Maturity,
     /// Environment variable with the session id, set by the agent for the commands it runs.
     pub session_env: Option<&'static str>,
+    /// Further variables that the agent sets for the commands it runs. An agent that inherits them would take itself for a
+    /// part of that session.
+    pub nested_env: &'static [&'static str],
+    /// Variable that moves the agent's own directory, and with it the login.
+    pub home_env: Option<&'static str>,
     /// The agent's built-in tools.
     pub tools: &'static ToolTable,
     pub transcripts: Option<&'static TranscriptSpec>,
     pub hooks: Option<&'static HookSpec>,
     pub wire: Option<&'static dyn WireClient>,
     pub launch: Option<&'static dyn Launcher>,
-    pub headless: Option<&'static HeadlessSpec>,
+    pub headless: Option<&'static dyn HeadlessProtocol>,
     pub pane: Option<&'static PaneSigns>,
     /// Why parts are missing: exactly one entry for each part that is `None`.
     pub absent: &'static [(Part, &'static str)],
@@ -139,12 +145,14 @@ pub struct HookEvent {
     pub point: HookPoint,
     /// How long the agent waits for the hook, if it has such a setting.
     pub timeout: Duration,
+    /// The only trigger of the event for which the hook runs.
+    pub matcher: Option<&'static str>,
 }
 
 impl HookEvent {
     /// An event with the default timeout of ten seconds.
     pub(crate) const fn new(name: &'static str, point: HookPoint) -> Self {
-        Self { name, point, timeout: Duration::from_secs(10) }
+        Self { name, point, timeout: Duration::from_secs(10), matcher: None }
     }
 
     /// The timeout for agents that configure it in milliseconds.
@@ -152,28 +160,13 @@ impl HookEvent {
         u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX)
     }
 
+    pub(crate) const fn only_for(self, trigger: &'static str) -> Self {
+        Self { matcher: Some(trigger), ..self }
+    }
+
     pub(crate) const fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
-}
-
-/// How an agent runs one prompt without a terminal.
-#[derive(Debug)]
-pub struct HeadlessSpec {
-    /// Arguments before the prompt.
-    pub args: &'static [&'static str],
-    /// How to find the running agent in a process list.
-    pub process: AgentProcess,
-    pub resume: Resume,
-}
-
-/// How a headless run continues a session.
-#[derive(Debug)]
-pub enum Resume {
-    /// A flag whose value is the session id.
-    Flag(&'static str),
-    /// Arguments followed by the session id.
-    Arguments(&'static [&'static str]),
 }
 
 /// Terminal text that shows an agent's status.
@@ -189,8 +182,8 @@ pub struct PaneSigns {
     pub limited: &'static [&'static str],
 }
 
-/// Why no agent has a [`HeadlessSpec`] yet.
-pub(crate) const HEADLESS_LATER: (Part, &str) = (Part::Headless, "added with headless runs");
+/// Why an agent has no [`HeadlessProtocol`].
+pub(crate) const PLAIN_HEADLESS: (Part, &str) = (Part::Headless, "its output is read as text");
 
 /// Why no agent has [`PaneSigns`] yet.
 pub(crate) const PANE_LATER: (Part, &str) = (Part::Pane, "added with fleets");

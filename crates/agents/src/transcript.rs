@@ -15,10 +15,11 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use belay_core::{Event, SessionKey};
+use belay_core::{Event, SessionKey, Timestamp};
 use serde::Deserialize;
 
 use crate::lenient_json::is_valid_json;
+use crate::quota::ReportedQuota;
 pub(crate) use bounded_text::append_line;
 pub use event_builder::{RecordPosition, TranscriptEventBuilder};
 pub use json_array_reader::read_items;
@@ -61,6 +62,11 @@ pub trait TranscriptFormat: Sync + fmt::Debug {
     /// of them.
     fn fork_ids(&self, path: &Path, _head: &[u8]) -> Vec<u64> {
         fork_ids::of_name(self.agent(), path).into_iter().collect()
+    }
+
+    /// The quotas that the end of a file reports last, and when.
+    fn quotas(&self, _tail: &str) -> Option<(Timestamp, Vec<ReportedQuota>)> {
+        None
     }
 
     /// Passes the file's events to `sink`. Damaged records are counted; only an unreadable file is an error.

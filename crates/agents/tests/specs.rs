@@ -338,7 +338,10 @@ fn the_documentation_has_a_row_for_every_agent() {
 }
 
 /// Literals that equal an agent's name and mean something else.
-const OTHER_MEANINGS: &[(&str, &[&str], &str)] = &[("proxy", &["gemini", "codex"], "upstreams and their routes")];
+const OTHER_MEANINGS: &[(&str, &[&str], &str)] = &[
+    ("proxy", &["gemini", "codex"], "upstreams and their routes"),
+    ("compat", &["claude-code", "codex"], "the two agents that loop alternates"),
+];
 
 /// Crates that only serve tests.
 const TEST_CRATES: &[&str] = &["agent-tests", "scripted-model"];

@@ -1,7 +1,7 @@
 //! The specification of aider.
 
 use super::{HISTORY_FILE, ID, transcript};
-use crate::spec::{AgentSpec, HEADLESS_LATER, Maturity, PANE_LATER, Part, TranscriptSpec};
+use crate::spec::{AgentSpec, Maturity, PANE_LATER, PLAIN_HEADLESS, Part, TranscriptSpec};
 use crate::tool_table::ToolTable;
 
 /// aider.
@@ -12,6 +12,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "aider",
     maturity: Maturity::Supported,
     session_env: None,
+    nested_env: &[],
+    home_env: None,
     tools: &ToolTable::EMPTY,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(HISTORY_FILE)],
@@ -27,7 +29,7 @@ pub static SPEC: AgentSpec = AgentSpec {
         (Part::Hooks, "aider has no hooks"),
         (Part::Wire, "its requests carry nothing that identifies it"),
         (Part::Launch, "started like any other command"),
-        HEADLESS_LATER,
+        PLAIN_HEADLESS,
         PANE_LATER,
     ],
 };

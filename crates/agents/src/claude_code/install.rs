@@ -1,6 +1,7 @@
 //! Claude Code's settings: `hooks` in `~/.claude/settings.json`, or in the project's.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -8,10 +9,13 @@ use super::ID;
 use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
-    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, has_plugin,
-    hook_command, quote, remove_entries,
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, entry_timeout,
+    has_plugin, hook_command, quote, remove_entries,
 };
 use crate::spec::HookEvent;
+
+/// How long the agent waits for a hook without a timeout, in seconds.
+const DEFAULT_TIMEOUT: u64 = 600;
 
 /// Installs the hooks.
 #[derive(Debug)]
@@ -46,6 +50,10 @@ impl HookInstaller for ClaudeCodeInstaller {
         };
         let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         add_entries(context, settings(context), ID, &[], &entries)
+    }
+
+    fn installed_timeout(&self, context: &InstallContext<'_>, event: &str) -> Option<Duration> {
+        entry_timeout(context, &settings(context), ID, event, DEFAULT_TIMEOUT).map(Duration::from_secs)
     }
 
     fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {

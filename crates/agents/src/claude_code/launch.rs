@@ -9,6 +9,7 @@ use belay_core::SessionKey;
 use serde_json::{Value, json};
 
 use super::ID;
+use super::first_dialog::first_dialog;
 use super::hook::EVENTS;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, add_hooks, claude_hooks, read_json};
 
@@ -68,6 +69,7 @@ impl Launcher for ClaudeCodeLauncher {
             launch.arg(settings.to_string());
         }
         launch.args.extend(args);
+        launch.dialog = first_dialog(context);
         launch
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ID, hook, install, launch, tools, transcript, wire};
+use super::{ID, headless, hook, install, launch, tools, transcript, wire};
 use crate::registry::UserDirs;
-use crate::spec::{AgentSpec, HEADLESS_LATER, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
+use crate::spec::{AgentSpec, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
 
 /// Claude Code.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -14,6 +14,15 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "claude",
     maturity: Maturity::Supported,
     session_env: Some("CLAUDE_CODE_SESSION_ID"),
+    nested_env: &[
+        "CLAUDECODE",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_SSE_PORT",
+        "CLAUDE_PID",
+        "CLAUDE_PROJECT_DIR",
+        "CLAUDE_ENV_FILE",
+    ],
+    home_env: Some("CLAUDE_CONFIG_DIR"),
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots,
@@ -29,9 +38,9 @@ pub static SPEC: AgentSpec = AgentSpec {
     }),
     wire: Some(&wire::ClaudeCodeWire),
     launch: Some(&launch::ClaudeCodeLauncher),
-    headless: None,
+    headless: Some(&headless::ClaudeCodeHeadless),
     pane: None,
-    absent: &[HEADLESS_LATER, PANE_LATER],
+    absent: &[PANE_LATER],
 };
 
 fn roots(dirs: &UserDirs) -> Vec<PathBuf> {

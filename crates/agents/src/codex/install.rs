@@ -8,6 +8,7 @@
 pub(super) mod trust;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -15,12 +16,15 @@ use super::ID;
 use super::hook::{EVENTS, status_message};
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
-    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, hook_command,
-    is_belay_entry, remove_entries,
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, entry_timeout,
+    hook_command, is_belay_entry, remove_entries,
 };
 use crate::spec::HookEvent;
 
 use trust::TrustedHook;
+
+/// How long the agent waits for a hook without a timeout, in seconds.
+const DEFAULT_TIMEOUT: u64 = 600;
 
 /// Installs the hooks.
 #[derive(Debug)]
@@ -55,6 +59,10 @@ impl HookInstaller for CodexInstaller {
         let after = belay_hooks(context, &path, changes.first().and_then(|change| change.after.as_deref()))?;
         changes.extend(trust::update(context, &home(context).join("config.toml"), &path, &before, &after)?);
         Ok(changes)
+    }
+
+    fn installed_timeout(&self, context: &InstallContext<'_>, event: &str) -> Option<Duration> {
+        entry_timeout(context, &hooks(context), ID, event, DEFAULT_TIMEOUT).map(Duration::from_secs)
     }
 
     fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {

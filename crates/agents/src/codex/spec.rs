@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{ID, hook, install, launch, tools, transcript, wire};
+use super::{ID, headless, hook, install, launch, tools, transcript, wire};
 use crate::registry::UserDirs;
-use crate::spec::{AgentSpec, HEADLESS_LATER, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
+use crate::spec::{AgentSpec, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
 
 /// Codex.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -14,6 +14,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "codex",
     maturity: Maturity::Supported,
     session_env: Some("CODEX_THREAD_ID"),
+    nested_env: &["CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_MANAGED_BY_NPM", "CODEX_CI"],
+    home_env: Some("CODEX_HOME"),
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec { roots, in_project: none_in_project, formats: &[&transcript::CodexFormat] }),
     hooks: Some(&HookSpec {
@@ -24,9 +26,9 @@ pub static SPEC: AgentSpec = AgentSpec {
     }),
     wire: Some(&wire::CodexWire),
     launch: Some(&launch::CodexLauncher),
-    headless: None,
+    headless: Some(&headless::CodexHeadless),
     pane: None,
-    absent: &[HEADLESS_LATER, PANE_LATER],
+    absent: &[PANE_LATER],
 };
 
 fn roots(dirs: &UserDirs) -> Vec<PathBuf> {

@@ -6,6 +6,7 @@
 
 mod event_msg;
 mod file_changes;
+mod rate_limits;
 mod record;
 mod response_buffer;
 mod response_item;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use belay_core::event::{Body, Compacted, Prompt, SessionStarted, StartKind, SubAgent, TurnEnded};
-use belay_core::{Excerpt, SessionKey};
+use belay_core::{Excerpt, SessionKey, Timestamp};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -23,6 +24,7 @@ use self::record::{Line, Meta, Tokens, Turn, UsageRecord};
 use self::response_buffer::ResponseBuffer;
 use self::user_prompt::UserText;
 use super::ID;
+use crate::quota::ReportedQuota;
 use crate::transcript::{
     LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line, fork_ids, parse,
 };
@@ -55,6 +57,10 @@ impl TranscriptFormat for CodexFormat {
         let mut marks = fork_ids::of_fields(head, &["call_id"]);
         marks.extend(fork_ids::of_name(ID, path));
         marks
+    }
+
+    fn quotas(&self, tail: &str) -> Option<(Timestamp, Vec<ReportedQuota>)> {
+        rate_limits::newest(tail)
     }
 
     fn session(&self, path: &Path) -> SessionKey {

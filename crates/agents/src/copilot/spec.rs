@@ -1,9 +1,7 @@
 //! The specification of Copilot CLI.
 
-use super::{ID, hook, install, launch, sessions, tools, transcript, wire};
-use crate::spec::{
-    AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
-};
+use super::{ID, headless, hook, install, launch, sessions, tools, transcript, wire};
+use crate::spec::{AgentSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project};
 
 /// Copilot CLI.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -13,6 +11,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "copilot",
     maturity: Maturity::Supported,
     session_env: None,
+    nested_env: &["COPILOT_CLI", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"],
+    home_env: Some("COPILOT_HOME"),
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![sessions(dirs)],
@@ -27,7 +27,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     }),
     wire: Some(&wire::CopilotWire),
     launch: Some(&launch::CopilotLauncher),
-    headless: None,
+    headless: Some(&headless::CopilotHeadless),
     pane: None,
-    absent: &[HEADLESS_LATER, PANE_LATER],
+    absent: &[PANE_LATER],
 };

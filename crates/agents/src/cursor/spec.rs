@@ -1,7 +1,7 @@
 //! The specification of Cursor.
 
 use super::{ID, hook, install};
-use crate::spec::{AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, Part};
+use crate::spec::{AgentSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, PLAIN_HEADLESS, Part};
 use crate::tool_table::ToolTable;
 
 /// Cursor.
@@ -12,6 +12,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "cursor-agent",
     maturity: Maturity::Experimental,
     session_env: None,
+    nested_env: &[],
+    home_env: None,
     tools: &ToolTable::EMPTY,
     transcripts: None,
     hooks: Some(&HookSpec {
@@ -28,7 +30,7 @@ pub static SPEC: AgentSpec = AgentSpec {
         (Part::Transcripts, "Belay does not read its session files"),
         (Part::Wire, "Belay does not recognise its requests"),
         (Part::Launch, "Belay cannot add hooks or a base URL to a single run"),
-        HEADLESS_LATER,
+        PLAIN_HEADLESS,
         PANE_LATER,
     ],
 };

@@ -1,13 +1,13 @@
 //! Gemini CLI's hooks, as of 0.61.
 //!
-//! Calls have no ids, so a result is matched by the call's input. `PreCompress` fires before every model
-//! request, and `AfterModel` for every streamed chunk; neither is registered. Usage is in the session
-//! file.
+//! Calls have no ids, so a result is matched by the call's input. `AfterModel` fires for every streamed chunk and is not
+//! registered. `PreCompress` fires before every model request, and is registered only for a compaction that a person asks
+//! for; its end is in the session file, as is usage.
 
 use std::borrow::Cow;
 
 use belay_core::event::{
-    Author, Body, PermissionRequested, PermissionSubject, Prompt, SessionEnded, SessionStarted, TurnEnded,
+    Author, Body, Compacted, PermissionRequested, PermissionSubject, Prompt, SessionEnded, SessionStarted, TurnEnded,
 };
 use belay_core::{CallStatus, Excerpt, SessionKey, ToolKind};
 use serde::Deserialize;
@@ -36,7 +36,24 @@ pub(super) const EVENTS: &[HookEvent] = &[
     HookEvent::new("BeforeTool", HookPoint::BeforeTool),
     HookEvent::new("AfterTool", HookPoint::AfterTool),
     HookEvent::new("Notification", HookPoint::Informational),
+    HookEvent::new("PreCompress", HookPoint::Informational).only_for(ON_REQUEST),
 ];
+
+/// The trigger of a compaction that a person asks for.
+const ON_REQUEST: &str = "manual";
+
+/// Hooks in the format of its settings.
+pub(super) fn settings(command: &str) -> Value {
+    let entry = |event: &HookEvent| {
+        let hook = json!({ "type": "command", "name": "belay", "command": command, "timeout": event.timeout_millis() });
+        let mut entry = json!({ "hooks": [hook] });
+        if let Some(trigger) = event.matcher {
+            entry["matcher"] = trigger.into();
+        }
+        (event.name.to_owned(), json!([entry]))
+    };
+    Value::Object(EVENTS.iter().map(entry).collect())
+}
 
 impl HookProtocol for GeminiHooks {
     fn parse(&self, hook: &HookInput<'_>) -> Option<ParsedHook> {
@@ -115,6 +132,9 @@ impl HookProtocol for GeminiHooks {
                 let what = Excerpt::with_limit(what, 256);
                 builder.push(Body::PermissionAsked(PermissionRequested { call: None, what, subject }));
             }
+            "PreCompress" if payload.text(&["trigger"]) == Some(ON_REQUEST) => {
+                builder.push(Body::Compacted(Compacted { automatic: false, before: None }));
+            }
             _ => {}
         }
         Some(builder.finish(event))
@@ -140,17 +160,26 @@ impl HookProtocol for GeminiHooks {
         }
     }
 
-    /// A turn that a person interrupted, with Esc or with "No" at a permission prompt. No hook fires.
+    /// A turn that a person interrupted, with Esc or with "No" at a permission prompt, and the end of a compaction, which
+    /// is a note without a text. No hook fires for them.
     fn unreported(&self, line: &str) -> Option<Unreported> {
-        if !line.contains("Request cancelled.") {
+        if !line.contains("\"info\"") {
             return None;
         }
         let line: Value = serde_json::from_str(line).ok()?;
-        (line["type"] == "info" && line["content"] == "Request cancelled.").then(|| Unreported::interrupted(&line))
+        match line["content"].as_str().filter(|_| line["type"] == "info")? {
+            "Request cancelled." => Some(Unreported::interrupted(&line)),
+            "" => Some(Unreported::compacted(&line)),
+            _ => None,
+        }
     }
 
     fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {
         Some(&super::transcript::GeminiLinesFormat)
+    }
+
+    fn has_api_response_ids(&self) -> bool {
+        false
     }
 }
 

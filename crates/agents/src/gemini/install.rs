@@ -4,8 +4,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use super::ID;
 use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
@@ -29,12 +27,8 @@ impl HookInstaller for GeminiInstaller {
     }
 
     fn install(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        let command = hook_command(context, ID, None);
-        let entry = |event: &HookEvent| {
-            let hook =
-                json!({ "type": "command", "name": "belay", "command": command, "timeout": event.timeout_millis() });
-            HookEntry { event: event.name, value: json!({ "hooks": [hook] }) }
-        };
+        let hooks = super::hook::settings(&hook_command(context, ID, None));
+        let entry = |event: &HookEvent| HookEntry { event: event.name, value: hooks[event.name][0].clone() };
         let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         add_entries(context, settings(context), ID, &[], &entries)
     }

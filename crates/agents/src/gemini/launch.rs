@@ -4,8 +4,9 @@ use belay_core::SessionKey;
 use serde_json::Value;
 
 use super::ID;
-use super::hook::EVENTS;
-use crate::launch::{LaunchCommand, LaunchContext, Launcher, SystemSettings, claude_hooks};
+use super::first_dialog::first_dialog;
+use super::hook::settings;
+use crate::launch::{LaunchCommand, LaunchContext, Launcher, SystemSettings};
 
 /// Builds the launch command.
 #[derive(Debug)]
@@ -27,13 +28,10 @@ impl Launcher for GeminiLauncher {
             launch.note_bypass("you are signed in with Google");
         }
         if let Some(command) = context.hook_command(ID) {
-            launch.with_system_settings(
-                context,
-                &SYSTEM_SETTINGS,
-                claude_hooks(EVENTS.iter().map(|event| (event.name, event.timeout_millis())), &command),
-            );
+            launch.with_system_settings(context, &SYSTEM_SETTINGS, settings(&command));
         }
         launch.args.extend_from_slice(context.args);
+        launch.dialog = first_dialog(context);
         launch
     }
 }

@@ -1,9 +1,7 @@
 //! The specification of Gemini CLI.
 
-use super::{ID, hook, install, launch, tools, transcript, wire};
-use crate::spec::{
-    AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
-};
+use super::{ID, headless, hook, install, launch, tools, transcript, wire};
+use crate::spec::{AgentSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project};
 
 /// Gemini CLI.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -13,6 +11,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "gemini",
     maturity: Maturity::Supported,
     session_env: Some("GEMINI_SESSION_ID"),
+    nested_env: &["GEMINI_CLI", "GEMINI_PROJECT_DIR"],
+    home_env: Some("GEMINI_CLI_HOME"),
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(".gemini/tmp")],
@@ -27,7 +27,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     }),
     wire: Some(&wire::GeminiWire),
     launch: Some(&launch::GeminiLauncher),
-    headless: None,
+    headless: Some(&headless::GeminiHeadless),
     pane: None,
-    absent: &[HEADLESS_LATER, PANE_LATER],
+    absent: &[PANE_LATER],
 };

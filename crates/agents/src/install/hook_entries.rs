@@ -1,7 +1,7 @@
 //! Hook entries in settings files of Claude Code's format:
 //! `{"hooks": {"Event": [{"matcher": ..., "hooks": [{"type": "command", "command": ...}]}]}}`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -58,6 +58,20 @@ pub(crate) fn remove_entries(
             Ok(vec![FileChange { path, before: Some(before), after }])
         }
     }
+}
+
+/// The `timeout` of our entry for an event, or `default` if it has none. `None` without such an entry.
+pub(crate) fn entry_timeout(
+    context: &InstallContext<'_>,
+    path: &Path,
+    agent: &str,
+    event: &str,
+    default: u64,
+) -> Option<u64> {
+    let document = JsoncDocument::new(&context.text(path).ok()??).ok()?;
+    let entries = document.get(&["hooks", event])?;
+    let ours = entries.as_array()?.iter().find(|entry| is_belay_entry(entry, agent))?;
+    Some(ours.pointer("/hooks/0/timeout").and_then(Value::as_u64).unwrap_or(default))
 }
 
 /// The id of our plugin.

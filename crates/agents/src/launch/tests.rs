@@ -35,6 +35,61 @@ fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsStrin
     lines.join("\n")
 }
 
+/// The dialog that a start in the project shows first.
+fn dialog(agent: &str, file: (&str, &str), lookup: fn(&str) -> Option<OsString>, args: &[&str]) -> Option<String> {
+    let home = tempfile::tempdir().unwrap();
+    let (path, content) = (home.path().join(file.0), file.1.replace("{home}", &home.path().display().to_string()));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+    let user = UserDirs { home: home.path().to_path_buf(), lookup };
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    let context = LaunchContext {
+        proxy: None,
+        agent,
+        run: "0190-run",
+        belay: None,
+        user: &user,
+        args: &args,
+        folder: &home.path().join("project"),
+        scratch: Path::new("/state/runs/0190-run"),
+    };
+    launch(&context).dialog.map(|text| text.replace(&home.path().display().to_string(), "~"))
+}
+
+#[test]
+fn the_first_dialog_of_claude_code_is_known_from_its_state_file() {
+    let key = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-ant-0123456789abcdefghij".into());
+    let of = |state: &str, lookup: fn(&str) -> Option<OsString>, args: &[&str]| {
+        dialog("claude-code", (".claude.json", state), lookup, args)
+    };
+    assert!(of("{}", nothing, &[]).unwrap().contains("login"));
+    let trusts = |folder: &str| {
+        format!(r#"{{"hasCompletedOnboarding":true,"projects":{{"{folder}":{{"hasTrustDialogAccepted":true}}}}}}"#)
+    };
+    assert_eq!(of(&trusts("/elsewhere"), nothing, &[]).unwrap(), "does Claude Code trust ~/project?");
+    assert_eq!(of(&trusts("/elsewhere"), nothing, &["-p", "Fix it"]), None, "without a terminal it asks nothing");
+    assert_eq!(of(&trusts("{home}/project"), nothing, &[]), None);
+    assert_eq!(of(&trusts("{home}"), nothing, &[]), None, "a folder above it");
+    assert!(of(&trusts("{home}"), key, &[]).unwrap().contains("ANTHROPIC_API_KEY"));
+    let answers = r#""customApiKeyResponses":{"approved":["0123456789abcdefghij"]},"projects""#;
+    assert_eq!(of(&trusts("{home}").replace(r#""projects""#, answers), key, &[]), None);
+    assert_eq!(of("not JSON", nothing, &[]), None, "unknown");
+}
+
+#[test]
+fn the_trust_dialog_of_gemini_cli_is_known_from_its_files() {
+    let folders =
+        |rules: &str, args: &[&str]| dialog("gemini-cli", (".gemini/trustedFolders.json", rules), nothing, args);
+    assert_eq!(folders("{}", &[]).unwrap(), "does Gemini CLI trust ~/project?");
+    assert_eq!(folders("{}", &["--skip-trust"]), None);
+    assert_eq!(folders(r#"{"{home}":"TRUST_FOLDER"}"#, &[]), None);
+    assert_eq!(folders(r#"{"{home}/other":"TRUST_PARENT"}"#, &[]), None);
+    assert_eq!(folders(r#"{"{home}/project":"DO_NOT_TRUST"}"#, &[]), None, "it was answered");
+    assert!(folders(r#"{"{home}":"DO_NOT_TRUST"}"#, &[]).is_some());
+    let off = r#"{"security":{"folderTrust":{"enabled":false}}}"#;
+    assert_eq!(dialog("gemini-cli", (".gemini/settings.json", off), nothing, &[]), None);
+}
+
 fn nothing(_: &str) -> Option<OsString> {
     None
 }

@@ -1,9 +1,7 @@
 //! The specification of opencode.
 
-use super::{ID, hook, install, launch, tools, transcript, wire};
-use crate::spec::{
-    AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
-};
+use super::{ID, headless, hook, install, launch, tools, transcript, wire};
+use crate::spec::{AgentSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project};
 
 /// opencode.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -13,6 +11,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "opencode",
     maturity: Maturity::Supported,
     session_env: None,
+    nested_env: &["OPENCODE", "OPENCODE_PID"],
+    home_env: Some("XDG_DATA_HOME"),
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.data().join("opencode/opencode.db")],
@@ -27,7 +27,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     }),
     wire: Some(&wire::OpencodeWire),
     launch: Some(&launch::OpencodeLauncher),
-    headless: None,
+    headless: Some(&headless::OpencodeHeadless),
     pane: None,
-    absent: &[HEADLESS_LATER, PANE_LATER],
+    absent: &[PANE_LATER],
 };

@@ -1,7 +1,7 @@
 //! The specification of pi.
 
 use super::{ID, TOOLS, transcript, wire};
-use crate::spec::{AgentSpec, HEADLESS_LATER, Maturity, PANE_LATER, Part, TranscriptSpec, none_in_project};
+use crate::spec::{AgentSpec, Maturity, PANE_LATER, PLAIN_HEADLESS, Part, TranscriptSpec, none_in_project};
 
 /// pi.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -11,6 +11,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "pi",
     maturity: Maturity::Supported,
     session_env: None,
+    nested_env: &[],
+    home_env: None,
     tools: &TOOLS,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(".pi/agent/sessions")],
@@ -25,7 +27,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     absent: &[
         (Part::Hooks, "Belay has no extension for pi"),
         (Part::Launch, "started like any other command"),
-        HEADLESS_LATER,
+        PLAIN_HEADLESS,
         PANE_LATER,
     ],
 };

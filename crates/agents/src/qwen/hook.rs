@@ -2,7 +2,8 @@
 //!
 //! `tool_use_id` differs between the events of one call; `tool_call_id` is the model's own and does not.
 //! `UserPromptSubmit` fires before every model request, with an empty prompt when there is no new one. Calls that fail
-//! validation are reported only by `PostToolBatch`.
+//! validation are reported only by `PostToolBatch`. `PermissionRequest` fires only if its terminal would ask, and before
+//! it does.
 
 use belay_core::{CallStatus, SessionKey, ToolKind};
 use serde_json::Value;
@@ -31,7 +32,7 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
         ends_turn: true,
         interrupts: true,
         shows_system_message: false,
-        answers_permission: false,
+        answers_permission: true,
     },
     // It prints neither the reason of a refused prompt nor that of a held call.
     hides_reason: Some(AgentProcess { name: "qwen", headless: &["-p", "--prompt"] }),

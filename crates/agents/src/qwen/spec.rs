@@ -1,9 +1,7 @@
 //! The specification of Qwen Code.
 
-use super::{ID, hook, install, launch, transcript, wire};
-use crate::spec::{
-    AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
-};
+use super::{ID, headless, hook, install, launch, transcript, wire};
+use crate::spec::{AgentSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project};
 
 /// Qwen Code.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -13,6 +11,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     executable: "qwen",
     maturity: Maturity::Supported,
     session_env: None,
+    nested_env: &["QWEN_CODE", "QWEN_PROJECT_DIR"],
+    home_env: None,
     tools: &crate::gemini::tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(".qwen/projects")],
@@ -27,7 +27,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     }),
     wire: Some(&wire::QwenWire),
     launch: Some(&launch::QwenLauncher),
-    headless: None,
+    headless: Some(&headless::QwenHeadless),
     pane: None,
-    absent: &[HEADLESS_LATER, PANE_LATER],
+    absent: &[PANE_LATER],
 };

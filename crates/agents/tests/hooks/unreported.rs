@@ -53,6 +53,7 @@ fn a_quoted_sign_is_not_a_sign() {
         ("copilot", r#"{"type":"user.message","data":{"content":"\"abort\""}}"#),
         ("gemini", r#"{"type":"user","content":[{"text":"Request cancelled."}]}"#),
         ("gemini", "Request cancelled. {"),
+        ("gemini", r#"{"type":"info","content":"Chat saved."}"#),
     ] {
         assert_eq!(unreported(agent, line), None, "{line}");
     }
@@ -83,6 +84,7 @@ fn answers_plans_and_compactions_are_found() {
     for (agent, line) in [
         ("codex", r#"{"type":"compacted","payload":{"message":""}}"#),
         ("copilot", r#"{"type":"session.compaction_complete","data":{}}"#),
+        ("gemini", r#"{"id":"3a","timestamp":"2026-11-18T09:31:12.745Z","type":"info","content":""}"#),
     ] {
         match unreported(agent, line) {
             Some(Body::SessionStarted(started)) => assert_eq!(started.how, StartKind::Compacted),

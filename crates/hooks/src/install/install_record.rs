@@ -77,7 +77,7 @@ impl InstallRecord {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
-    pub(super) fn of(&self, path: &Path) -> Option<&SavedFile> {
+    pub fn of(&self, path: &Path) -> Option<&SavedFile> {
         self.files.iter().find(|kept| kept.path == path)
     }
 

@@ -83,8 +83,13 @@ impl TranscriptTails {
             tail.offset += MAX_READ_BYTES;
             tail.amid = true;
         } else if let Some(mut reader) = tail.reader.take().or_else(|| format.line_parser(path)) {
-            let mut sink = |event: Event| {
+            let mut sink = |mut event: Event| {
                 if is_news(&event.body) && event.session == *session {
+                    let is_response = matches!(event.body, Body::ModelAnswered(_) | Body::Learned(_));
+                    if is_response && !protocol.has_api_response_ids() {
+                        // Without a common id, it is matched with the proxy's report like a response that a hook reports.
+                        event.source = Source::Hook;
+                    }
                     told.events.push(event);
                 }
             };
