@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use belay_agents::{AGENTS, AgentSpec, TranscriptFormat, UserDirs};
+use belay_core::Timestamp;
 use belay_fs::Links;
 
 /// Bytes read from each file to detect its format and the files it copies.
@@ -42,6 +43,8 @@ pub struct SessionFile {
     pub path: PathBuf,
     pub format: &'static dyn TranscriptFormat,
     pub bytes: u64,
+    /// Time of its first record, or of the last modification if it has none near its beginning.
+    pub started: SystemTime,
     /// Time of the last modification.
     pub modified: SystemTime,
     /// Ids near its beginning; a file that copies another one shares some of them.
@@ -171,11 +174,22 @@ impl Search {
             && self.only.format.is_none_or(|name| name == format.agent());
         if wanted && self.seen.insert(fs::canonicalize(path)?) {
             let marks = format.fork_ids(path, head);
+            let started = first_record_time(head).unwrap_or(modified);
             let path = path.to_owned();
-            self.found.sources.push(SessionFile { path, format, bytes: facts.len(), modified, marks });
+            self.found.sources.push(SessionFile { path, format, bytes: facts.len(), started, modified, marks });
         }
         Ok(true)
     }
+}
+
+/// The time of the first record that has one, if it is written as text. Copying a file changes its modification time, but
+/// not this.
+fn first_record_time(head: &[u8]) -> Option<SystemTime> {
+    const KEY: &[u8] = b"\"timestamp\":";
+    let value = head[memchr::memmem::find(head, KEY)? + KEY.len()..].trim_ascii_start().strip_prefix(b"\"")?;
+    let value = str::from_utf8(value.split(|byte| *byte == b'"').next()?).ok()?;
+    let at = Timestamp::parse(value).filter(|at| at.is_known())?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(at.millis()).ok()?))
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ pub fn group_forks(sources: Vec<SessionFile>) -> Vec<Vec<SessionFile>> {
         families[place].push(source);
     }
     for family in &mut families {
-        family.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+        // A copy starts with the records of its original, and was written later.
+        family.sort_by(|a, b| (a.started, a.modified, &a.path).cmp(&(b.started, b.modified, &b.path)));
     }
     families
 }
@@ -62,7 +63,8 @@ mod tests {
             path: name.into(),
             format: &belay_agents::tool_call_format::ToolCallFormat,
             bytes: 0,
-            modified: SystemTime::UNIX_EPOCH + Duration::from_secs(age),
+            started: SystemTime::UNIX_EPOCH + Duration::from_secs(age),
+            modified: SystemTime::UNIX_EPOCH,
             marks: marks.to_vec(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use belay_agents::transcript::ReadError;
 use belay_agents::{ReadStats, Sink};
-use belay_core::event::Body;
+use belay_core::event::{Body, ModelAnswered};
 use belay_core::{Digest, Effect, Event, InterventionLevel, Rules, Session, SessionKey};
 use jiff::tz::TimeZone;
 
@@ -61,8 +61,12 @@ pub fn replay(
         replay.file.clone_from(&source.path);
         let result = source.format.read(&source.path, &mut replay);
         let is_copy = replay.skipped > 0 && replay.new.is_empty();
-        replay.close_file();
+        replay.end_file();
         files.push(FileReport { path: source.path.clone(), result, is_copy });
+    }
+    // A session may continue in the next file, so it ends with the group.
+    for live in replay.live.drain(..) {
+        settle(&mut replay.done, live.report());
     }
     let mut sessions = replay.done;
     // A session that consists only of copied records does not count.
@@ -109,10 +113,7 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    fn close_file(&mut self) {
-        for live in self.live.drain(..) {
-            settle(&mut self.done, live.report());
-        }
+    fn end_file(&mut self) {
         let new = std::mem::take(&mut self.new);
         self.skipped = 0;
         if let Some(told) = &mut self.told {
@@ -135,7 +136,11 @@ impl Replay<'_> {
         };
         self.live.push(live);
         let last = self.live.len() - 1;
-        &mut self.live[last]
+        let live = &mut self.live[last];
+        if live.files.last() != Some(&self.file) && !live.files.contains(&self.file) {
+            live.files.push(self.file.clone());
+        }
+        live
     }
 }
 
@@ -180,11 +185,24 @@ fn fact(event: &Event) -> Option<u64> {
     native.then(|| event.identity_digest().0)
 }
 
+/// No tokenizer needs fewer tokens than one for so many bytes of prose or code.
+const MAX_BYTES_PER_TOKEN: u64 = 16;
+
+/// Whether a response reports fewer output tokens than its text has. Some agents record the number at the start of a
+/// stream and never the final one.
+fn is_under_reported(answer: &ModelAnswered) -> bool {
+    let bytes = answer.said.map_or(answer.text.as_str().len() as u64, |said| u64::from(said.len));
+    answer.usage.is_some_and(|usage| usage.output.saturating_mul(MAX_BYTES_PER_TOKEN) < bytes)
+}
+
 /// A session during its replay.
 struct ReplayedSession {
     key: SessionKey,
-    file: PathBuf,
+    /// Its files so far, in the order of time.
+    files: Vec<PathBuf>,
     ledger: Ledger,
+    /// Responses that report fewer output tokens than their text has.
+    under_reported: u64,
     minds: Vec<VariantRun>,
     keep_notices: bool,
 }
@@ -216,8 +234,9 @@ impl ReplayedSession {
         };
         Self {
             key: event.session.clone(),
-            file: file.to_owned(),
+            files: vec![file.to_owned()],
             ledger: Ledger::new(settings.zone.clone()),
+            under_reported: 0,
             minds: settings.variants.iter().map(mind).collect(),
             keep_notices: settings.keep_notices,
         }
@@ -248,13 +267,16 @@ impl ReplayedSession {
         if matches!(event.body, Body::ToolCalled(_)) {
             self.ledger.call(event.at);
         }
+        if let Body::ModelAnswered(answer) = &event.body {
+            self.under_reported += u64::from(is_under_reported(answer));
+        }
         if let Some(charge) = session.charge(event, rules) {
             self.ledger.charge(event.at, &charge);
         }
     }
 
     fn report(self) -> SessionReport {
-        let Self { key, file, ledger, minds, .. } = self;
+        let Self { key, files, ledger, under_reported, minds, .. } = self;
         let mut judged = Vec::with_capacity(minds.len());
         let mut sessions = Vec::with_capacity(minds.len());
         for mind in minds {
@@ -265,7 +287,7 @@ impl ReplayedSession {
         SessionReport {
             own_file: false,
             parent: session.parent,
-            files: vec![file],
+            files,
             project: session.facts.project.or(session.facts.cwd),
             started_at: session.facts.started_at,
             last_at: session.facts.last_at,
@@ -273,6 +295,7 @@ impl ReplayedSession {
             spent: session.spent,
             models: ledger.models,
             days: ledger.days,
+            under_reported,
             judged,
             key,
         }

@@ -35,6 +35,8 @@ pub struct SessionReport {
     pub models: Vec<ModelSpend>,
     /// By day.
     pub days: BTreeMap<Date, DaySpend>,
+    /// Responses that report fewer output tokens than their text has.
+    pub under_reported: u64,
     /// Interventions under each set of rules.
     pub judged: Vec<VariantResult>,
 }
@@ -80,6 +82,7 @@ impl SessionReport {
         self.last_at = self.last_at.max(later.last_at);
         add_counters(&mut self.counters, &later.counters);
         self.spent.add(&later.spent);
+        self.under_reported += later.under_reported;
         for spend in later.models {
             match self.models.iter_mut().find(|known| known.model == spend.model) {
                 Some(known) => {

@@ -42,6 +42,8 @@ pub struct Totals {
     pub spent: Spend,
     /// Models whose price is unknown, with their tokens.
     pub unpriced: BTreeMap<String, u64>,
+    /// Responses that report fewer output tokens than their text has.
+    pub under_reported: u64,
     /// Interventions under these rules.
     pub steps: InterventionCounts,
     /// By agent.
@@ -177,6 +179,7 @@ impl Totals {
         self.agents.entry(report.key.agent.to_string()).or_default().add(&group);
         let project = report.project.as_deref().unwrap_or("unknown project");
         self.projects.entry(project.to_owned()).or_default().add(&group);
+        self.under_reported += report.under_reported;
         self.models(report, &group);
         self.days(report, &group);
         self.loops(report, variant);

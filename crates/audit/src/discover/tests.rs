@@ -34,3 +34,19 @@ fn a_file_reached_twice_is_one_file_and_a_link_in_a_circle_ends() {
     let paths = vec![folder.path().to_owned(), folder.path().join("a/one.jsonl")];
     assert_eq!(find(&SearchScope::Paths(paths), SearchFilter::default()).sources.len(), 1);
 }
+
+#[test]
+fn in_a_named_folder_content_decides_and_what_is_left_out_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path().join("copied.txt"), CODEX);
+    write(folder.path().join("without_extension"), CLAUDE);
+    write(folder.path().join("package.json"), "{\"name\": \"shop\"}");
+    for n in 0..7 {
+        write(folder.path().join(format!("metrics{n}.jsonl")), "{\"cpu\": 1}\n");
+    }
+    let found = find(&SearchScope::Paths(vec![folder.path().to_owned()]), SearchFilter::default());
+    let agents: Vec<&str> = found.sources.iter().map(|source| source.format.agent()).collect();
+    assert_eq!(agents, ["codex", "claude-code"]);
+    assert_eq!((found.left_out_count, found.left_out.len()), (7, MAX_LEFT_OUT));
+    assert!(found.left_out.iter().all(|path| path.extension().is_some_and(|ext| ext == "jsonl")));
+}

@@ -2,7 +2,7 @@
 
 use belay_core::Timestamp;
 use belay_core::effect::Spend;
-use belay_core::format::dollars;
+use belay_core::format::{dollars, grouped};
 use jiff::tz::TimeZone;
 
 /// The cost of tokens; empty if the price is unknown.
@@ -45,6 +45,15 @@ pub(super) fn day(at: Timestamp, zone: &TimeZone) -> String {
 pub(super) fn date_range(from: Timestamp, to: Timestamp, zone: &TimeZone) -> String {
     let (from, to) = (day(from, zone), day(to, zone));
     if from == to { from } else { format!("{from} to {to}") }
+}
+
+/// That transcripts report too little output.
+pub(super) fn under_reported(responses: u64) -> String {
+    let responses = match responses {
+        1 => "one response reports".to_owned(),
+        number => format!("{} responses report", grouped(number)),
+    };
+    format!("{responses} fewer output tokens than the text has: output and money are higher than shown")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use belay_core::printable::is_unprintable;
 use jiff::tz::TimeZone;
 
 use self::chart::{Bar, columns, rows};
-use super::format::{bytes, date_range, day, money, money_or_dash, percent};
+use super::format::{bytes, date_range, day, money, money_or_dash, percent, under_reported};
 use super::labels::{project, short};
 use super::text::{agent_name, when};
 use crate::totals::{GroupTotals, RankedLoop, Totals};
@@ -125,6 +125,9 @@ fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
             compact(totals.unpriced_tokens()),
             names.join(", ")
         );
+    }
+    if totals.under_reported > 0 {
+        let _ = writeln!(out, "<p class=\"note\">{}.</p>", under_reported(totals.under_reported));
     }
 }
 

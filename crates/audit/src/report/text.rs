@@ -10,7 +10,7 @@ use belay_core::prices::Prices;
 use belay_core::printable::single_line;
 use jiff::tz::TimeZone;
 
-use super::format::{bytes, date_range, day, money, money_or_dash, percent};
+use super::format::{bytes, date_range, day, money, money_or_dash, percent, under_reported};
 use super::labels::{project, short};
 use crate::totals::{GroupTotals, RankedLoop, Totals};
 
@@ -99,6 +99,9 @@ fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
             compact(totals.unpriced_tokens()) + " tokens",
             single_line(&names.join(", "))
         );
+    }
+    if totals.under_reported > 0 {
+        let _ = writeln!(out, "  {:<12} {}", "", under_reported(totals.under_reported));
     }
 }
 

@@ -128,6 +128,13 @@ impl History {
         self
     }
 
+    /// Writes the records so far to a file in a folder of its own, and goes on with an empty one.
+    pub(crate) fn split(&mut self, folder: &Path) -> PathBuf {
+        let path = self.write(folder);
+        self.lines.clear();
+        path
+    }
+
     /// Writes the file as Claude Code would.
     pub(crate) fn write(&self, folder: &Path) -> PathBuf {
         let path = match &self.sub_agent {

@@ -5,6 +5,7 @@ use std::path::Path;
 use belay_audit::{RuleSet, SessionFilter};
 use belay_core::{Rules, Timestamp};
 use jiff::tz::TimeZone;
+use serde_json::json;
 
 use super::history::History;
 use super::{audit, audit_with};
@@ -234,4 +235,46 @@ fn a_long_first_prompt_does_not_hide_the_session() {
     history.prompt(&"a long description of the task ".repeat(8_000)).works(3);
     history.write(folder.path());
     assert_eq!(audit(&[folder.path()]).of("session")[0]["calls"], 3);
+}
+
+#[test]
+fn a_loop_continues_in_the_next_file_of_its_session() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut session = History::new(1, "shop");
+    // The later part comes first by path, and by time of modification.
+    session.prompt("Install it").stuck(2);
+    let first = session.split(&folder.path().join("b"));
+    session.stuck(2);
+    let second = session.write(&folder.path().join("a"));
+    let older = std::time::SystemTime::UNIX_EPOCH;
+    std::fs::File::options().write(true).open(second).expect("it exists").set_modified(older).expect("it can be set");
+    assert!(first.is_file());
+    let audited = audit(&[folder.path()]);
+    assert_eq!(audited.of("session").len(), 1);
+    let alarms = audited.of("alarm");
+    let at: Vec<_> = alarms.iter().map(|alarm| alarm["call"].as_u64()).collect();
+    assert_eq!(at, [Some(2), Some(3)], "{alarms:?}");
+    assert_eq!(audited.of("total")[0]["calls"], 4);
+}
+
+#[test]
+fn too_few_output_tokens_are_said() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut session = History::new(1, "shop");
+    session.prompt("Explain").says(&"A sentence of the explanation. ".repeat(20)).write(folder.path());
+    assert!(!audit(&[folder.path()]).text(folder.path()).contains("fewer output tokens"));
+    session.raw(
+        &json!({
+            "type": "assistant", "sessionId": "00000001-0000-4000-8000-000000000000", "uuid": "late",
+            "timestamp": "2026-03-01T09:00:00.000Z", "message": {
+                "id": "msg_late", "role": "assistant", "model": "claude-opus-4-5-20251101",
+                "content": [{"type": "text", "text": "A sentence of the explanation. ".repeat(20)}],
+                "usage": {"input_tokens": 10, "output_tokens": 3},
+            },
+        })
+        .to_string(),
+    );
+    session.write(folder.path());
+    let text = audit(&[folder.path()]).text(folder.path());
+    assert!(text.contains("one response reports fewer output tokens than the text has"), "{text}");
 }

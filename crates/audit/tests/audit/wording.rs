@@ -42,6 +42,7 @@ fn spent(calls: u64, scale: u64) -> Spend {
 fn session(agent: &str, id: &str, project: &str, model: &str, judged: VariantResult) -> SessionReport {
     let spend = DaySpend { calls: 40, tokens: usage(3).total(), cost_micros: 1_089_000 };
     SessionReport {
+        under_reported: 0,
         key: SessionKey::new(agent, id),
         parent: None,
         files: vec![PathBuf::from(format!("/home/user/sessions/{id}.jsonl"))],
