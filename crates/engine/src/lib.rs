@@ -24,6 +24,7 @@
 //! | `assembly` | builds an engine from state directory and configuration |
 //! | [`engine`] | the engine |
 //! | `transaction`, `persist_effects`, `ancestors`, `shared_budgets` | one transaction |
+//! | `call_log` | the calls of a session, and spend by hour |
 //! | `restore` | restores a session from snapshot and tail |
 //! | `recovery`, `memory_fallback` | retries, and decisions without a store |
 //! | `held_file` | the held sessions, in a file next to the store |
@@ -55,6 +56,7 @@ mod transaction;
 pub use access::EngineAccess;
 pub use ancestors::MAX_ANCESTORS;
 pub use assembly::{Flags, open, open_for_hook, open_with_fallback};
+pub use call_log::{ReplayedCalls, replay_calls};
 pub use engine::{Engine, EngineOptions, StoreOpener};
 pub use error::{EngineError, ObserveError};
 pub use health::{Health, Metrics};

@@ -9,7 +9,7 @@ use belay_store::{Result, SessionHead, StoredSession};
 use crate::cache::CachedSession;
 
 /// No snapshot has this format, so requesting it loads the complete log.
-const IGNORE_SNAPSHOTS: u16 = 0;
+pub(crate) const IGNORE_SNAPSHOTS: u16 = 0;
 
 /// What a restore reads from the store.
 pub(crate) trait RestoreSource {

@@ -268,7 +268,6 @@ impl BatchContext<'_> {
             transaction.put_rules(digest, &serde_json::to_string(&*rules).unwrap_or_default())?;
         }
         let had_no_parent = w.held.session.parent.is_none();
-        call_log::before_event(&w.held.session, event, &mut w.calls);
         let effects = w.held.session.apply_unseen(event, identity, &rules);
         call_log::after_event(&w.held.session, event, seq, &mut w.calls);
         if let Some(spend) = call_log::spend(&w.held.session, event, &rules) {

@@ -69,6 +69,7 @@ pub fn rows_round_trip(fixture: &impl Fixture) {
             stall_minutes: Some(10),
             failure: Some("overloaded".to_owned()),
             denied: true,
+            turn_since: at(7),
         },
         newest_call: Some(NewestCall { what: "cargo test".to_owned(), at: at(18), running: true }),
         strip: serde_json::from_str(r#"{"width_log2":1,"buckets":[[2,1,0]],"counted_in_findings":1}"#).unwrap(),

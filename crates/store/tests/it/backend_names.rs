@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 const BACKEND_NAMES: &[&str] = &["SqliteStore", "rusqlite"];
 
 /// Crates that read databases of other programs.
-const READS_FOREIGN_DATABASES: &[&str] = &["agents", "agent-tests"];
+const READS_FOREIGN_DATABASES: &[&str] = &["agents", "agent-tests", "compat"];
 
 #[test]
 fn no_other_crate_names_a_backend() {
