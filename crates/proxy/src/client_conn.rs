@@ -1,19 +1,18 @@
 //! The client's side of a connection, with a read-ahead buffer.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use crate::buffer_pool::{Buffer, BufferPool, HEAD_BUFFER_BYTES};
-use crate::client_io::ClientIo;
+use crate::socket::Socket;
 
 /// One connection of an agent.
 #[derive(Debug)]
 pub(crate) struct ClientConn {
-    io: ClientIo,
+    io: Socket,
     /// Bytes that were read but not consumed: a head, or the start of the next request. An idle connection has none.
     inbox: Option<Buffer>,
     /// The expected size of the next request, by the size of the last one.
@@ -37,7 +36,7 @@ impl From<io::Error> for ClientDisconnected {
 }
 
 impl ClientConn {
-    pub(crate) fn new(io: ClientIo, buffers: BufferPool) -> Self {
+    pub(crate) fn new(io: Socket, buffers: BufferPool) -> Self {
         Self { io, inbox: None, expected: HEAD_BUFFER_BYTES, buffers }
     }
 
@@ -94,9 +93,7 @@ impl ClientConn {
         if inbox.spare_capacity_mut().is_empty() {
             *inbox = inbox.grow().ok_or(ClientDisconnected)?;
         }
-        let mut read = ReadBuf::new(inbox.spare_capacity_mut());
-        ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
-        let n = read.filled().len();
+        let n = ready!(self.io.poll_read_slice(cx, inbox.spare_capacity_mut()))?;
         inbox.advance(n);
         Poll::Ready(if n > 0 { Ok(()) } else { Err(ClientDisconnected) })
     }
@@ -110,24 +107,21 @@ impl ClientConn {
             self.consume(n);
             return Poll::Ready(Ok(n));
         }
-        let mut read = ReadBuf::new(out);
-        ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
-        Poll::Ready(Ok(read.filled().len()))
+        self.io.poll_read_slice(cx, out)
     }
 
     /// Writes some of both parts, in order.
-    pub(crate) fn poll_write_vectored(
+    pub(crate) fn poll_write_parts(
         &mut self,
         cx: &mut Context<'_>,
         first: &[u8],
         second: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let io = Pin::new(&mut self.io);
-        match (first.is_empty(), second.is_empty()) {
-            (false, false) => io.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)]),
-            (true, _) => io.poll_write(cx, second),
-            (_, true) => io.poll_write(cx, first),
-        }
+        self.io.poll_write_parts(cx, first, second)
+    }
+
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
     }
 
     /// Ready when the client has disconnected. Buffers what it sends meanwhile, up to the buffer's capacity.
@@ -141,36 +135,32 @@ impl ClientConn {
                 // The rest is read after the response.
                 return Poll::Pending;
             }
-            let mut read = ReadBuf::new(inbox.spare_capacity_mut());
-            let outcome = Pin::new(&mut self.io).poll_read(cx, &mut read);
-            let n = read.filled().len();
-            inbox.advance(n);
+            let read = self.io.poll_read_slice(cx, inbox.spare_capacity_mut());
+            if let Poll::Ready(Ok(n)) = read {
+                inbox.advance(n);
+            }
             if inbox.is_empty() {
                 self.inbox = None;
             }
-            match ready!(outcome) {
-                Ok(()) if n > 0 => {}
+            match ready!(read) {
+                Ok(1..) => {}
                 _ => return Poll::Ready(ClientDisconnected),
             }
         }
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), ClientDisconnected> {
-        Ok(self.io.write_all(bytes).await?)
+        self.io.write_all(bytes).await?;
+        Ok(self.io.flush().await?)
     }
 
-    /// Closes the connection gracefully. A close while the client still sends would reset the connection, and the client
-    /// could lose the response.
-    pub(crate) async fn close(mut self) {
-        const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-        let _ = self.io.shutdown().await;
-        let mut sink = self.buffers.alloc_unbudgeted(HEAD_BUFFER_BYTES);
-        let drain = async { while matches!(self.io.read(sink.spare_capacity_mut()).await, Ok(n) if n > 0) {} };
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, drain).await;
+    /// Closes the connection gracefully.
+    pub(crate) async fn close(self) {
+        self.io.close().await;
     }
 
     /// The socket and the buffered bytes.
-    pub(crate) fn into_parts(self) -> (ClientIo, Vec<u8>) {
+    pub(crate) fn into_parts(self) -> (Socket, Vec<u8>) {
         let ahead = self.buffered().to_vec();
         (self.io, ahead)
     }

@@ -11,13 +11,13 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::admission::{Admission, admit};
 use crate::client_conn::{ClientConn, ClientDisconnected};
-use crate::client_io::ClientIo;
 use crate::connection_limit::ConnectionGuard;
 use crate::dispatch::{Dispatch, OutgoingRequest, dispatch_next};
 use crate::exchange::{ConnectionState, Exchange, ExchangeError, IdleTimeout, RequestRelay, ResponseFraming};
 use crate::local_response::LocalResponse;
 use crate::local_service::PrefixedIo;
 use crate::relay::Relay;
+use crate::socket::Socket;
 use crate::{messages, tls_listener};
 
 /// How long a client may stay connected between requests.
@@ -36,7 +36,7 @@ pub(crate) async fn serve_connection(
     let _ = io.set_nodelay(true);
     // Before anything is read: a peer that closes its socket after sending is no longer known.
     let (peer, io) = match tls {
-        None => ((relay.identify_peer)(&io), ClientIo::Tcp(io)),
+        None => ((relay.identify_peer)(&io), Socket::Plain(io)),
         Some(acceptor) => match connection.while_idle(tls_listener::accept(&acceptor, io)).await {
             Some(Some(io)) => (PeerUser::Remote, io),
             Some(None) | None => return,
@@ -49,7 +49,12 @@ pub(crate) async fn serve_connection(
         let state = match dispatch {
             Dispatch::Local => {
                 let (io, first) = client.into_parts();
-                return relay.local.serve(PrefixedIo::new(first, io), peer).await;
+                let unread = relay.local.serve(PrefixedIo::new(first, io), peer).await;
+                drop(connection);
+                if let (Some(io), Ok(_slot)) = (unread, relay.rejections.try_acquire()) {
+                    io.close().await;
+                }
+                return;
             }
             Dispatch::Refuse { response, request_framing, response_framing } => {
                 let request = RequestRelay::new(Vec::new(), request_framing, false, 0, &mut client);
@@ -79,7 +84,7 @@ pub(crate) async fn serve_connection(
 
 /// Answers a connection beyond the limit.
 pub(crate) async fn refuse_connection(relay: Arc<Relay>, io: TcpStream) {
-    let client = ClientConn::new(ClientIo::Tcp(io), relay.buffers.clone());
+    let client = ClientConn::new(Socket::Plain(io), relay.buffers.clone());
     reject(&relay, client, &messages::too_many_connections().to_bytes(true, false)).await;
 }
 

@@ -16,8 +16,9 @@ use std::task::{Context, Poll};
 use crate::client_conn::ClientConn;
 use crate::framing::FramingError;
 use crate::inspect::ExchangeInspection;
+use crate::socket::Socket;
 use crate::supervisor::BoxFuture;
-use crate::upstream::{Upstream, UpstreamConn, UpstreamError};
+use crate::upstream::{Upstream, UpstreamError};
 use request_relay::{RequestError, RequestProgress};
 use response_relay::{ResponseEnd, ResponseError, ResponseProgress, ResponseRelay};
 
@@ -26,7 +27,7 @@ pub(crate) struct Exchange<'a> {
     client: &'a mut ClientConn,
     idle: &'a mut IdleTimeout,
     upstream: &'a Upstream,
-    upstream_conn: UpstreamConn,
+    upstream_conn: Socket,
     request: RequestRelay,
     response: ResponseRelay,
     /// Dropping it records an interrupted response.
@@ -43,7 +44,7 @@ pub(crate) enum ConnectionState {
     KeepAlive,
     Close,
     /// Both sides switched protocols. The bytes are the first ones from the upstream.
-    Upgraded(UpstreamConn, Vec<u8>),
+    Upgraded(Socket, Vec<u8>),
 }
 
 /// Why the client did not get the upstream's complete response.
@@ -95,7 +96,7 @@ impl<'a> Exchange<'a> {
         client: &'a mut ClientConn,
         idle: &'a mut IdleTimeout,
         upstream: &'a Upstream,
-        upstream_conn: UpstreamConn,
+        upstream_conn: Socket,
         request: RequestRelay,
         inspection: Option<ExchangeInspection>,
         framing: ResponseFraming,

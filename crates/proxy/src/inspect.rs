@@ -25,11 +25,11 @@ mod session_id;
 mod token_estimate;
 mod wire;
 
+pub use belay_agents::quota::ReportedQuota;
 #[cfg(any(test, fuzzing))]
 pub(crate) use fuzz::{fuzz_history, fuzz_response};
 pub(crate) use inspection::{CutReason, ExchangeInspection, ResponseMeta};
 pub(crate) use inspector::Inspector;
-pub use quota::ReportedQuota;
 pub(crate) use quota::is_limit_header;
 pub(crate) use request_meta::RequestMeta;
 pub use session_id::LOOP_WATCHDOG_AGENT;

@@ -18,7 +18,8 @@
 //! |---|---|
 //! | [`framing`] | where a body ends |
 //! | [`head`] | request and response heads |
-//! | [`client_conn`], [`client_io`] | the client's side of a connection |
+//! | [`client_conn`] | the client's side of a connection |
+//! | [`socket`] | a connection, plain or encrypted |
 //! | [`tls_listener`] | TLS of clients on other machines |
 //! | [`routes`] | which upstream a request is for, and which requests Belay answers |
 //! | [`dispatch`] | what happens to a request, by its head |
@@ -39,7 +40,6 @@ mod access;
 mod admission;
 mod buffer_pool;
 mod client_conn;
-mod client_io;
 mod connection;
 mod connection_limit;
 mod dispatch;
@@ -54,6 +54,7 @@ mod local_service;
 mod messages;
 mod relay;
 mod routes;
+mod socket;
 pub mod sse;
 mod supervisor;
 mod sync;

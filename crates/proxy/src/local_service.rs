@@ -7,13 +7,14 @@ use std::task::{Context, Poll};
 use belay_net::PeerUser;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::client_io::ClientIo;
+use crate::socket::Socket;
 use crate::supervisor::BoxFuture;
 
 /// The service behind Belay's own paths.
 pub trait LocalService: Send + Sync + 'static {
-    /// Serves one request. The connection starts before the request head; the next request on it may be for a model.
-    fn serve(&self, io: PrefixedIo, peer: PeerUser) -> BoxFuture<()>;
+    /// Serves one request. The connection starts before the request head. Returns it if the client may still send: a
+    /// close would then reset it, and the client could lose the response.
+    fn serve(&self, io: PrefixedIo, peer: PeerUser) -> BoxFuture<Option<PrefixedIo>>;
 
     /// Whether this token permits requests to models.
     fn accepts_token(&self, _offered: &str) -> bool {
@@ -26,12 +27,16 @@ pub trait LocalService: Send + Sync + 'static {
 pub struct PrefixedIo {
     first: Vec<u8>,
     at: usize,
-    io: ClientIo,
+    io: Socket,
 }
 
 impl PrefixedIo {
-    pub(crate) fn new(first: Vec<u8>, io: ClientIo) -> Self {
+    pub(crate) fn new(first: Vec<u8>, io: Socket) -> Self {
         Self { first, at: 0, io }
+    }
+
+    pub(crate) async fn close(self) {
+        self.io.close().await;
     }
 }
 

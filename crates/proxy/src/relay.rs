@@ -150,7 +150,7 @@ impl Relay {
         self.routes.begin_run(run, upstreams)
     }
 
-    /// Ends a run: its key is no credential any more.
+    /// Ends a run: its key is no longer accepted.
     pub fn end_run(&self, run: &str) {
         self.routes.end_run(run);
     }

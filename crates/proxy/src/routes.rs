@@ -47,6 +47,7 @@ const LOCAL_PREFIXES: &[&str] = &[
     "/dashboard",
     "/history",
     "/incidents",
+    "/reviews",
     "/sessions",
     "/settings",
     "/spend",
@@ -72,6 +73,7 @@ const RESERVED_UPSTREAM_NAMES: &[&str] = &[
     "dashboard",
     "history",
     "incidents",
+    "reviews",
     "sessions",
     "settings",
     "spend",
@@ -132,7 +134,7 @@ impl Routes {
         self.runs.session(run)
     }
 
-    /// The key of this run is no credential any more.
+    /// The key of this run is no longer accepted.
     pub(crate) fn end_run(&self, run: &str) {
         self.runs.end(run);
     }

@@ -8,14 +8,12 @@ mod connect;
 mod credential_guard;
 mod error;
 mod http2_bridge;
-mod link;
 mod own_addresses;
 mod pool;
 
 pub use error::{UpstreamConfigError, UpstreamError};
 
 pub(crate) use credential_guard::key_in_query;
-pub(crate) use link::UpstreamConn;
 pub(crate) use own_addresses::OwnAddresses;
 
 use std::path::PathBuf;
@@ -25,6 +23,7 @@ use belay_net::url::without_userinfo;
 use belay_net::{EgressProxy, HttpUrl, TlsClient, UrlError};
 
 use crate::head::{CREDENTIAL_HEADERS, contains};
+use crate::socket::Socket;
 use pool::IdleConnections;
 
 /// The configuration of one upstream.
@@ -145,7 +144,7 @@ impl Upstream {
     }
 
     /// A connection to the upstream, and whether it was used before.
-    pub(crate) async fn acquire(&self, fresh: bool) -> Result<(UpstreamConn, bool), UpstreamError> {
+    pub(crate) async fn acquire(&self, fresh: bool) -> Result<(Socket, bool), UpstreamError> {
         let idle = if fresh { None } else { self.pool.pop().or_else(|| connect::remaining_share(self)) };
         match idle {
             Some(link) => Ok((link, true)),
@@ -154,7 +153,7 @@ impl Upstream {
     }
 
     /// Returns a reusable connection to the pool.
-    pub(crate) fn release(&self, link: UpstreamConn) {
+    pub(crate) fn release(&self, link: Socket) {
         self.pool.push(link);
     }
 }

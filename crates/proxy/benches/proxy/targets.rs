@@ -101,8 +101,8 @@ fn nginx(upstream: SocketAddr, scratch: &Path) -> Result<(Process, SocketAddr), 
 pub(crate) fn serve_relay(upstream: &str) {
     struct Nobody;
     impl LocalService for Nobody {
-        fn serve(&self, _: PrefixedIo, _: PeerUser) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-            Box::pin(async {})
+        fn serve(&self, _: PrefixedIo, _: PeerUser) -> Pin<Box<dyn Future<Output = Option<PrefixedIo>> + Send>> {
+            Box::pin(async { None })
         }
     }
     let config =

@@ -13,7 +13,7 @@ use crate::buffer_pool::{Buffer, BufferPool};
 use crate::client_conn::{ClientConn, ClientDisconnected};
 use crate::framing::{BodyFramer, Framing, FramingError};
 use crate::head;
-use crate::upstream::UpstreamConn;
+use crate::socket::Socket;
 
 /// Size of the buffer for a body that is not fully buffered.
 const STREAMING_BUFFER_BYTES: usize = 256 * 1024;
@@ -187,7 +187,7 @@ impl RequestRelay {
         &mut self,
         cx: &mut Context<'_>,
         client: &mut ClientConn,
-        upstream: &mut UpstreamConn,
+        upstream: &mut Socket,
     ) -> Poll<Result<RequestProgress, RequestError>> {
         loop {
             let received = self.poll_receive(cx, client)?.is_ready();
@@ -296,7 +296,7 @@ impl RequestRelay {
     }
 
     /// Ready when everything that may be sent has been sent.
-    fn poll_send(&mut self, cx: &mut Context<'_>, upstream: &mut UpstreamConn) -> Poll<Result<(), RequestError>> {
+    fn poll_send(&mut self, cx: &mut Context<'_>, upstream: &mut Socket) -> Poll<Result<(), RequestError>> {
         let data = self.body.as_ref().map_or(&[][..], Buffer::data);
         let held = if self.is_complete() && !self.released { self.last_piece } else { 0 };
         let end = data.len() - held;
@@ -305,7 +305,7 @@ impl RequestRelay {
             return Poll::Ready(Ok(()));
         }
         while self.head_sent < self.head.len() || self.sent < end {
-            let sent = upstream.poll_write_vectored(cx, &self.head[self.head_sent..], &data[self.sent..end]);
+            let sent = upstream.poll_write_parts(cx, &self.head[self.head_sent..], &data[self.sent..end]);
             let n = ready!(sent).map_err(|_| RequestError::UpstreamClosed)?;
             let of_head = n.min(self.head.len() - self.head_sent);
             self.head_sent += of_head;

@@ -8,7 +8,7 @@ use crate::exchange::ResponseFraming;
 use crate::framing::{BodyFramer, Framing};
 use crate::head::{HeaderStorage, MAX_HEAD_BYTES, ResponseHead};
 use crate::inspect::{ExchangeInspection, ResponseMeta};
-use crate::upstream::UpstreamConn;
+use crate::socket::Socket;
 
 /// Longest rest of a chunk that is padded to end a response early.
 const MAX_PADDED_ENDING_BYTES: u64 = 256 * 1024;
@@ -132,7 +132,7 @@ impl ResponseRelay {
         &mut self,
         cx: &mut Context<'_>,
         client: &mut ClientConn,
-        upstream: &mut UpstreamConn,
+        upstream: &mut Socket,
         inspection: &mut Option<ExchangeInspection>,
     ) -> Poll<Result<ResponseProgress, ResponseError>> {
         loop {
@@ -152,7 +152,7 @@ impl ResponseRelay {
                 *buffer = buffer.grow().ok_or_else(|| ResponseError::Malformed("its head does not end".to_owned()))?;
             }
             let spare = buffer.spare_capacity_mut();
-            match upstream.poll_read(cx, spare) {
+            match upstream.poll_read_slice(cx, spare) {
                 Poll::Pending => {
                     if buffer.is_empty() {
                         self.buffer = None;
@@ -213,11 +213,11 @@ impl ResponseRelay {
         }
     }
 
-    /// Writes what is ready to the client.
+    /// Writes what is ready to the client, and flushes it.
     fn poll_write(&mut self, cx: &mut Context<'_>, client: &mut ClientConn) -> Poll<Result<(), ResponseError>> {
         let data = self.buffer.as_ref().map_or(&[][..], Buffer::data);
         while self.head_sent < self.head.len() || self.written < self.ready {
-            let sent = client.poll_write_vectored(cx, &self.head[self.head_sent..], &data[self.written..self.ready]);
+            let sent = client.poll_write_parts(cx, &self.head[self.head_sent..], &data[self.written..self.ready]);
             let n = ready!(sent).map_err(|_| ResponseError::ClientGone)?;
             if n == 0 {
                 return Poll::Ready(Err(ResponseError::ClientGone));
@@ -227,7 +227,8 @@ impl ResponseRelay {
             self.written += n - of_head;
             self.relayed += n as u64;
         }
-        Poll::Ready(Ok(()))
+        // Only encrypted bytes can still be buffered.
+        client.poll_flush(cx).map_err(|_| ResponseError::ClientGone)
     }
 
     /// Parses the new bytes: finds the head and the end of the body.

@@ -2,17 +2,8 @@
 
 use std::time::Duration;
 
+use belay_agents::quota::{ReportedQuota, window_name};
 use belay_core::Timestamp;
-
-/// A limit and how much of it is used, as the provider reported it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReportedQuota {
-    pub provider: &'static str,
-    /// "5 hours", "week", "requests".
-    pub limit: String,
-    pub used_percent: f32,
-    pub resets_at: Option<Timestamp>,
-}
 
 /// Prefixes of headers that report limits.
 const PREFIXES: &[&str] = &["anthropic-ratelimit-", "x-ratelimit-", "x-codex-"];
@@ -31,7 +22,7 @@ pub(crate) fn read_quotas(headers: &[(String, String)], now: Timestamp) -> Vec<R
         let name = |what: &str| format!("anthropic-ratelimit-unified-{window}-{what}");
         if let Some(used) = headers.number(&name("utilization")) {
             let resets_at = headers.text(&name("reset")).and_then(|text| point_in_time(text, now));
-            quotas.push(quota("Anthropic", limit, used * 100.0, resets_at));
+            quotas.push(ReportedQuota::new("Anthropic", limit, used * 100.0, resets_at));
         }
     }
     for (kind, limit) in [
@@ -50,16 +41,14 @@ pub(crate) fn read_quotas(headers: &[(String, String)], now: Timestamp) -> Vec<R
     for window in ["primary", "secondary"] {
         let name = |what: &str| format!("x-codex-{window}-{what}");
         let Some(used) = headers.number(&name("used-percent")) else { continue };
-        let limit = headers.number(&name("window-minutes")).map_or_else(|| window.to_owned(), window_name);
+        let limit = headers
+            .number(&name("window-minutes"))
+            .map_or_else(|| window.to_owned(), |minutes| window_name(minutes as u64));
         let resets_at = headers.text(&name("reset-at")).and_then(|text| point_in_time(text, now));
         let resets_at = resets_at.or_else(|| Some(now + seconds(headers.number(&name("reset-after-seconds"))?)?));
-        quotas.push(quota("ChatGPT", &limit, used, resets_at));
+        quotas.push(ReportedQuota::new("ChatGPT", &limit, used, resets_at));
     }
     quotas
-}
-
-fn quota(provider: &'static str, limit: &str, percent: f64, resets_at: Option<Timestamp>) -> ReportedQuota {
-    ReportedQuota { provider, limit: limit.to_owned(), used_percent: percent.clamp(0.0, 100.0) as f32, resets_at }
 }
 
 /// The headers of a response that report limits.
@@ -86,7 +75,7 @@ impl<'h> LimitHeaders<'h> {
     ) -> Option<ReportedQuota> {
         let (limit, remaining) = (self.number(limit).filter(|limit| *limit > 0.0)?, self.number(remaining)?);
         let resets_at = self.text(reset).and_then(|text| point_in_time(text, now));
-        Some(quota(provider, what, (1.0 - remaining / limit) * 100.0, resets_at))
+        Some(ReportedQuota::new(provider, what, (1.0 - remaining / limit) * 100.0, resets_at))
     }
 }
 
@@ -125,18 +114,6 @@ fn duration(text: &str) -> Option<Duration> {
         rest = &after[unit..];
     }
     Some(sum)
-}
-
-/// "5 hours", "week", "30 minutes".
-fn window_name(minutes: f64) -> String {
-    match minutes as u64 {
-        10_080 => "week".to_owned(),
-        1_440 => "day".to_owned(),
-        minutes if minutes >= 1_440 && minutes.is_multiple_of(1_440) => format!("{} days", minutes / 1_440),
-        60 => "hour".to_owned(),
-        minutes if minutes >= 60 && minutes.is_multiple_of(60) => format!("{} hours", minutes / 60),
-        minutes => format!("{minutes} minutes"),
-    }
 }
 
 #[cfg(test)]

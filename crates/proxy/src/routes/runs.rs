@@ -21,7 +21,7 @@ struct RunEntry {
     key: String,
     upstreams: Vec<Arc<Upstream>>,
     session: Option<SessionKey>,
-    /// Its key is no credential any more. Its upstreams still apply: a program that the agent left behind must not send
+    /// Its key is no longer accepted. Its upstreams still apply: a program that the agent left behind must not send
     /// its API key to the default upstream instead.
     ended: bool,
 }

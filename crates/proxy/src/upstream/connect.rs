@@ -10,16 +10,16 @@ use tokio::time::timeout;
 
 use super::Upstream;
 use super::error::UpstreamError;
-use super::link::UpstreamConn;
 use super::own_addresses::OwnAddresses;
+use crate::socket::Socket;
 
 /// A stream over the shared HTTP/2 connection, if there is one.
-pub(super) fn remaining_share(upstream: &Upstream) -> Option<UpstreamConn> {
-    upstream.bridge.pipe(&upstream.base.authority).map(UpstreamConn::Pipe)
+pub(super) fn remaining_share(upstream: &Upstream) -> Option<Socket> {
+    upstream.bridge.pipe(&upstream.base.authority).map(Socket::Pipe)
 }
 
 /// Resolves, connects and, if the base URL requires it, starts TLS, all within `limit`.
-pub(super) async fn connect(upstream: &Upstream) -> Result<UpstreamConn, UpstreamError> {
+pub(super) async fn connect(upstream: &Upstream) -> Result<Socket, UpstreamError> {
     let limit = upstream.connect;
     match timeout(limit, attempt(upstream)).await {
         Ok(result) => result,
@@ -27,10 +27,10 @@ pub(super) async fn connect(upstream: &Upstream) -> Result<UpstreamConn, Upstrea
     }
 }
 
-async fn attempt(upstream: &Upstream) -> Result<UpstreamConn, UpstreamError> {
+async fn attempt(upstream: &Upstream) -> Result<Socket, UpstreamError> {
     let (base, tls) = (&upstream.base, &upstream.tls);
     if !base.tls {
-        return Ok(UpstreamConn::Plain(reach(upstream).await?));
+        return Ok(Socket::Plain(reach(upstream).await?));
     }
     let failed = |error: TlsError| UpstreamError::Tls { host: base.host.clone(), problem: error.to_string() };
     let mut negotiated = tls.handshake(&base.host, reach(upstream).await?).await.map_err(failed)?;
@@ -38,9 +38,9 @@ async fn attempt(upstream: &Upstream) -> Result<UpstreamConn, UpstreamError> {
         negotiated = tls.handshake(&base.host, reach(upstream).await?).await.map_err(failed)?;
     }
     match negotiated {
-        NegotiatedStream::Http1(tls) => Ok(UpstreamConn::Tls(Box::new(tls))),
+        NegotiatedStream::Http1(tls) => Ok(Socket::Tls(Box::new(tls.into()))),
         NegotiatedStream::Http2(tls) => match upstream.bridge.open(tls, &base.authority).await {
-            Ok(pipe) => Ok(UpstreamConn::Pipe(pipe)),
+            Ok(pipe) => Ok(Socket::Pipe(pipe)),
             Err(error) => {
                 Err(UpstreamError::InvalidResponse { host: base.authority.clone(), problem: error.to_string() })
             }

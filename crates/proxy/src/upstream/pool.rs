@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::link::UpstreamConn;
+use crate::socket::Socket;
 use crate::sync::lock;
 
 /// Maximum number of idle connections per upstream.
@@ -15,7 +15,7 @@ const MAX_IDLE_PER_UPSTREAM: usize = 64;
 /// Idle connections to one upstream, the most recently used last.
 #[derive(Debug)]
 pub(super) struct IdleConnections {
-    idle: Mutex<VecDeque<(Instant, UpstreamConn)>>,
+    idle: Mutex<VecDeque<(Instant, Socket)>>,
     keep: Duration,
 }
 
@@ -25,7 +25,7 @@ impl IdleConnections {
     }
 
     /// The most recently used connection, if it is still usable.
-    pub(super) fn pop(&self) -> Option<UpstreamConn> {
+    pub(super) fn pop(&self) -> Option<Socket> {
         let mut idle = lock(&self.idle);
         while let Some((since, mut link)) = idle.pop_back() {
             if since.elapsed() >= self.keep {
@@ -40,7 +40,7 @@ impl IdleConnections {
         None
     }
 
-    pub(super) fn push(&self, link: UpstreamConn) {
+    pub(super) fn push(&self, link: Socket) {
         let mut idle = lock(&self.idle);
         let now = Instant::now();
         while idle.len() >= MAX_IDLE_PER_UPSTREAM || idle.front().is_some_and(|(since, _)| now - *since >= self.keep) {

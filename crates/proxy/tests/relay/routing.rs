@@ -152,8 +152,8 @@ impl belay_proxy::LocalService for Nobody {
         &self,
         _: belay_proxy::PrefixedIo,
         _: belay_net::PeerUser,
-    ) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
-        Box::pin(async {})
+    ) -> std::pin::Pin<Box<dyn std::future::Future<Output = Option<belay_proxy::PrefixedIo>> + Send>> {
+        Box::pin(async { None })
     }
 }
 

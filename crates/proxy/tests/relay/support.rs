@@ -25,7 +25,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 struct Echo;
 
 impl LocalService for Echo {
-    fn serve(&self, mut io: PrefixedIo, _: PeerUser) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn serve(&self, mut io: PrefixedIo, _: PeerUser) -> Pin<Box<dyn Future<Output = Option<PrefixedIo>> + Send>> {
         Box::pin(async move {
             let mut head = vec![0; 4096];
             let n = io.read(&mut head).await.unwrap();
@@ -33,6 +33,7 @@ impl LocalService for Echo {
             let answer = format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nours: {path}");
             io.write_all(answer.as_bytes()).await.unwrap();
             io.shutdown().await.unwrap();
+            None
         })
     }
 
