@@ -38,6 +38,11 @@ impl EnvSnapshot {
             .find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
     }
 
+    /// Every variable, for programs that Belay starts.
+    pub fn iter(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.0.iter().map(|(name, value)| (name.into(), value.clone()))
+    }
+
     /// Names that start with `prefix`.
     pub fn names(&self, prefix: &'static str) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str).filter(move |name| name.starts_with(prefix))

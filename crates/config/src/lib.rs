@@ -24,6 +24,7 @@
 //! redirect traffic, alerts or credentials never apply.
 
 mod diagnostic;
+mod drive_model;
 mod edit;
 pub mod env;
 mod explain;
@@ -43,6 +44,7 @@ mod units;
 mod validate;
 
 pub use diagnostic::{ConfigError, Diagnostic, Position};
+pub use drive_model::{AgentConfig, DriveConfig, ReviewConfig};
 pub use edit::{Edit, EditError};
 pub use env::EnvSnapshot;
 pub use explain::{Entry, Explained};

@@ -1,11 +1,15 @@
 //! The typed configuration. Defaults are in `default.toml`. `belay config explain` and the JSON Schema show the doc
 //! comments of this file.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use belay_core::Rules;
 
+use crate::drive_model::{AgentConfig, DriveConfig, ReviewConfig};
 use crate::proxy_model::{CompatConfig, ProxyConfig};
 use crate::units::{ByteSize, DurationSetting, ListenAddr};
 
@@ -23,6 +27,12 @@ pub struct Config {
     pub proxy: ProxyConfig,
     /// Answering agents' permission prompts through Belay.
     pub approvals: ApprovalsConfig,
+    /// Agents by id.
+    pub agents: BTreeMap<String, AgentConfig>,
+    /// Agents that Belay starts by itself.
+    pub drive: DriveConfig,
+    /// Review loops.
+    pub review: ReviewConfig,
     /// Compatibility with the tools that Belay replaces.
     pub compat: CompatConfig,
     /// Notifications on this machine.
@@ -36,6 +46,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// The configured program of an agent.
+    pub fn agent_program(&self, id: &str) -> Option<PathBuf> {
+        let program = &self.agents.get(id)?.program;
+        (!program.is_empty()).then(|| program.into())
+    }
+
     /// The rules of detection. Rounds that Loop Watchdog's clients report have the ladder of `[compat]`, unless the
     /// pattern has one of its own.
     pub fn rules(self) -> Rules {

@@ -85,7 +85,7 @@ fn rules_are_checked_where_they_stand() {
     the configuration has 4 errors
       /home/.config/belay/config.toml:2:1: `detect.allow.actions`: `npm test` names no tool; write `Bash:npm test` or `*:npm test`
       /home/.config/belay/config.toml:5:1: `detect.patterns.cycle.window`: must be 1 to 64 calls
-      /home/.config/belay/config.toml:15:1: `detect.custom[2].command`: is no regular expression: regex parse error: ( ^ error: unclosed group
+      /home/.config/belay/config.toml:15:1: `detect.custom[2].command`: is not a regular expression: regex parse error: ( ^ error: unclosed group
       /home/.config/belay/config.toml:19:1: unknown key `detect.custom[3].mesage`
     ");
 }

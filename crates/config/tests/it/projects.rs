@@ -62,19 +62,19 @@ fn what_loosens_counts_only_once_that_content_is_trusted() {
 fn each_key_has_its_own_way_of_being_tighter() {
     let world = World::new();
     world.project_config(
-        "[detect]\nmax_nudges = 1\n[detect.ladder]\npause_at = 5\nnudge_at = 0\n[detect.patterns.idle_turns]\nnudge_at = 2\nenabled = false\n\
+        "[detect]\nmax_nudges = 1\n[detect.ladder]\npause_at = 5\nnudge_at = 0\n[detect.patterns.monologue]\nnudge_at = 2\nenabled = false\n\
          [detect.patterns.cycle]\npause_at = 9\nwindow = 64\n[detect.patterns.revisiting]\npause_at = 20\n",
     );
     let loaded = world.load().unwrap();
     let rules = &loaded.config.detect;
     assert_eq!((rules.max_nudges, rules.ladder.pause_at), (1, 5));
-    assert_eq!(rules.patterns.idle_turns.nudge_at, Some(2));
+    assert_eq!(rules.patterns.monologue.nudge_at, Some(2));
     assert_eq!(rules.patterns.cycle.window, 64);
     assert_eq!(rules.patterns.revisiting.pause_at, Some(20), "any number is sooner than never");
     let ignored: Vec<String> = loaded.notes.iter().filter_map(|note| Some(note.key.as_ref()?.to_string())).collect();
     assert_eq!(
         ignored,
-        ["detect.ladder.nudge_at", "detect.patterns.cycle.pause_at", "detect.patterns.idle_turns.enabled"]
+        ["detect.ladder.nudge_at", "detect.patterns.cycle.pause_at", "detect.patterns.monologue.enabled"]
     );
 }
 
