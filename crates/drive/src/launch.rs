@@ -14,12 +14,14 @@ mod run_session;
 mod signals;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 
+use belay_agents::launch::LaunchCommand;
 use belay_config::{DurationSetting, EnvSnapshot, Paths};
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
@@ -29,7 +31,7 @@ use daemon_keeper::DaemonKeeper;
 pub use error::LaunchError;
 use file_watcher::FileWatcher;
 pub use plan::{LaunchPlan, LaunchPreview};
-use run_session::RunSession;
+pub(crate) use run_session::RunSession;
 
 use crate::run_dir::{self, RunDir};
 
@@ -47,6 +49,10 @@ pub struct BelayEnv<'a> {
 pub struct LaunchRequest {
     /// The agent or program, and its arguments.
     pub command: Vec<OsString>,
+    /// The agent's program, if it is not the one in PATH.
+    pub program: Option<PathBuf>,
+    /// Working directory; that of this process by default.
+    pub folder: Option<PathBuf>,
     /// Install the agent's hooks for this run.
     pub hooks: bool,
     /// Relay the agent's model requests.
@@ -95,13 +101,46 @@ pub fn connect_or_start(belay: BelayEnv<'_>, idle_exit: DurationSetting) -> Resu
     daemon_keeper::connect_or_start(belay, &std::env::current_exe()?, idle_exit, || false)
 }
 
-/// Runs the plan to its end. `idle_exit` applies to a resident process that has to be started.
+/// Runs the plan to its end, in this terminal. `idle_exit` applies to a resident process that has to be started.
 pub fn run(
-    mut plan: LaunchPlan,
+    plan: LaunchPlan,
     belay: BelayEnv<'_>,
     idle_exit: DurationSetting,
     progress: &dyn Progress,
 ) -> Result<Finished, LaunchError> {
+    let folder = plan.folder.clone();
+    let supervised = run_with(plan, belay, idle_exit, progress, |program| {
+        let status = child::run(program.path, program.launch)?;
+        Ok((Some(status), status))
+    })?;
+    Ok(Finished { status: supervised.output, session: supervised.session, folder })
+}
+
+/// A program that is about to be started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) launch: &'a LaunchCommand,
+    pub(crate) folder: &'a Path,
+    pub(crate) run_dir: &'a RunDir,
+    pub(crate) session: &'a RunSession,
+}
+
+/// What a supervised run returned.
+#[derive(Debug)]
+pub(crate) struct Supervised<T> {
+    pub(crate) output: T,
+    pub(crate) session: Option<SessionKey>,
+}
+
+/// Runs a program under supervision. `execute` starts it, waits for it, and returns how it exited.
+pub(crate) fn run_with<T>(
+    mut plan: LaunchPlan,
+    belay: BelayEnv<'_>,
+    idle_exit: DurationSetting,
+    progress: &dyn Progress,
+    execute: impl FnOnce(Program<'_>) -> Result<(Option<ExitStatus>, T), LaunchError>,
+) -> Result<Supervised<T>, LaunchError> {
     let keeper = DaemonKeeper::new(belay, idle_exit, progress)?;
     let mut client = keeper.connect(|| false)?;
     let begin = RunRequest { run: plan.key(), begins: true, proxied: plan.request.proxy, ..RunRequest::default() };
@@ -111,8 +150,11 @@ pub fn run(
     let run_dir = RunDir::create(plan.run_dir.clone(), &launch.files)?;
     let session = launch.session.clone();
     let run_session = RunSession::new(plan.key(), session.clone(), client);
+    // Without hooks, nothing would tell that the dialog is over.
+    let has_dialog = plan.request.hooks && !plan.is_headless && std::io::stdin().is_terminal();
+    let dialog = launch.dialog.as_deref().filter(|_| has_dialog);
     // The session must exist before a budget is set for it.
-    run_session.begin(&plan.folder)?;
+    run_session.begin(&plan.folder, dialog)?;
     // A credential goes to the model API that the user had configured.
     let upstreams = launch.upstreams.iter().cloned().collect();
     let (budget, by) = (plan.request.budget.clone(), plan.request.operator.clone());
@@ -131,15 +173,17 @@ pub fn run(
     });
     let restart = RunRequest { at: plan.proxy.as_deref().and_then(address), ..begin };
     let (run_end, over) = UnixStream::pair()?;
-    let status = std::thread::scope(|scope| {
+    let (_, output) = std::thread::scope(|scope| {
         scope.spawn(|| keeper.keep_alive(&run_session, &restart, &over));
-        let status = child::run(&plan.program, &launch);
+        let path = &plan.program;
+        let executed =
+            execute(Program { path, launch: &launch, folder: &plan.folder, run_dir: &run_dir, session: &run_session });
         drop(watcher);
-        run_session.end(status.as_ref().ok().copied());
+        run_session.end(executed.as_ref().ok().and_then(|(status, _)| *status));
         drop(run_end);
-        status
+        executed
     })?;
-    Ok(Finished { status, session: run_session.session(), folder: plan.folder })
+    Ok(Supervised { output, session: run_session.session() })
 }
 
 /// The address of the proxy.

@@ -14,16 +14,24 @@
 //! |---|---|
 //! | [`launch`] | starts an agent or any other command under supervision and waits for it: `belay run` |
 //! | [`run_dir`] | the files of a run, and whether its agent is alive |
-//! | `headless` | planned: one bounded run with typed progress and one result |
-//! | `gate` | planned: a command that Belay runs, bound to HEAD and a hash of the dirty state; invalid after a change |
-//! | `limits` | planned: usage limits by account, and waits that survive a restart |
-//! | `workspace` | planned: a worktree or the directory itself, with set-up commands; removed only after its work landed |
+//! | [`headless`] | one bounded run of an agent without a terminal: typed progress and one result: `belay exec` |
+//! | [`gate`] | a command that Belay itself runs, bound to the tree it ran on |
+//! | [`workspace`] | a worktree or the folder itself: snapshots, diffs, landing; removed only after its work landed |
+//! | [`environment`] | the environment of driven work: that of the shell that filed it |
+//! | [`process_marker`] | every process that a command has started, also after a crash |
+//! | [`limits`] | usage limits by account, kept over restarts |
 //! | `tmux` | planned: agents in panes |
 //!
-//! The crate prints nothing. Callers receive progress through [`launch::Progress`].
+//! The crate prints nothing. Callers receive progress through [`launch::Progress`] and [`headless::Observer`].
 
 // Runs need Unix sockets, signals and process groups.
 #![cfg(unix)]
 
+pub mod environment;
+pub mod gate;
+pub mod headless;
 pub mod launch;
+pub mod limits;
+pub mod process_marker;
 pub mod run_dir;
+pub mod workspace;

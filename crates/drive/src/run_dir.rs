@@ -42,6 +42,15 @@ impl RunDir {
         created.map_err(|source| PathError::Io { path, source })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file whose descriptor every process inherits that this one starts.
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        lock_path(&self.path)
+    }
+
     /// The directory in which the file watcher writes its marker.
     pub(crate) fn fence(&self) -> PathBuf {
         self.path.join("fence")

@@ -25,6 +25,8 @@ pub enum LaunchError {
     IsDirectory(PathBuf),
     #[error("{} is not executable", .0.display())]
     NotExecutable(PathBuf),
+    #[error("{program} does not support {what}")]
+    Unsupported { program: String, what: &'static str },
     #[error("HOME is not set")]
     NoHome,
     #[error("cannot access the current directory")]
@@ -62,6 +64,9 @@ impl LaunchError {
                 format!("known agents: {}", known.map(|agent| agent.executable).collect::<Vec<_>>().join(", "))
             }
             Self::NotExecutable(path) => format!("allow it: chmod +x {}", quote(&path.to_string_lossy())),
+            Self::Unsupported { .. } => {
+                "pass the program's own arguments after `--`; only claude and codex enforce a schema".to_owned()
+            }
             Self::NoHome => "set it to your home directory".to_owned(),
             Self::CurrentDirectory(_) => "it may have been deleted; change to another directory".to_owned(),
             Self::Spawn { source, .. } => return spawn_hint(source),

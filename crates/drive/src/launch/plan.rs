@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use belay_agents::headless::HeadlessCommand;
 use belay_agents::launch::{LaunchCommand, LaunchContext};
 use belay_agents::{UserDirs, find, install};
 use belay_config::Paths;
@@ -39,6 +40,11 @@ pub struct LaunchPlan {
     home: Option<String>,
     /// Working directory of the agent.
     pub(super) folder: PathBuf,
+    /// The agent has no terminal, and so it shows no dialog.
+    pub(super) is_headless: bool,
+    /// Environment variables and files of a headless run.
+    env: Vec<(String, String)>,
+    files: Vec<(PathBuf, String)>,
 }
 
 /// A plan for display, with secrets masked.
@@ -65,10 +71,15 @@ impl LaunchPlan {
         let named = Path::new(command).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let known = find(&named);
         let wanted = known.filter(|_| !is_path).map_or_else(|| command.clone(), |agent| agent.executable.into());
+        let configured = request.program.clone().filter(|_| known.is_some() && !is_path);
+        let wanted = configured.map_or(wanted, PathBuf::into_os_string);
         let program = find_program(&wanted, belay.env.get("PATH"), known.map(|agent| agent.display_name))?;
         let home = belay.paths.user_home().map(Path::to_path_buf).ok_or(LaunchError::NoHome)?;
         let user = UserDirs { home, lookup: |name| std::env::var_os(name) };
-        let folder = std::env::current_dir().map_err(LaunchError::CurrentDirectory)?;
+        let folder = match &request.folder {
+            Some(folder) => folder.clone(),
+            None => std::env::current_dir().map_err(LaunchError::CurrentDirectory)?,
+        };
         let has_home = belay.home.is_some() || belay.env.get("BELAY_HOME").is_some();
         let installed = known.is_some_and(|agent| has_hooks(belay.paths, &user, agent.id, &folder));
         let run = Uuid::now_v7().to_string();
@@ -84,8 +95,24 @@ impl LaunchPlan {
             hook_executable: (request.hooks && !installed).then(std::env::current_exe).transpose()?,
             home: has_home.then(|| belay.paths.state().display().to_string()),
             folder,
+            is_headless: false,
+            env: Vec::new(),
+            files: Vec::new(),
             request,
         })
+    }
+
+    /// The directory of the run. It exists while the run lasts.
+    pub(crate) fn scratch(&self) -> &Path {
+        &self.run_dir
+    }
+
+    /// Adds the arguments, variables and files of a headless run.
+    pub(crate) fn add_headless(&mut self, command: HeadlessCommand) {
+        self.is_headless = true;
+        self.args.extend(command.args);
+        self.env.extend(command.env);
+        self.files.extend(command.files);
     }
 
     /// The key of the run.
@@ -113,6 +140,8 @@ impl LaunchPlan {
         let mut launch = belay_agents::launch::launch(&setting);
         // Hooks of agents that send no session id use this one.
         launch.env.push(("BELAY_SESSION".to_owned(), self.key()));
+        launch.env.extend(self.env.iter().cloned());
+        launch.files.extend(self.files.iter().cloned());
         // Every Belay command inside the run uses the same home directory.
         if let Some(home) = &self.home {
             launch.env.push(("BELAY_HOME".to_owned(), home.clone()));

@@ -9,9 +9,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use belay_clock::now;
-use belay_core::event::{FileChanged, SessionEnded, SessionStarted};
-use belay_core::{Body, Event, SessionKey, Source, Timestamp};
-use belay_ipc::{Client, ClientError, DisconnectWatcher, RunRequest};
+use belay_core::event::{FileChanged, PermissionRequested, PermissionSubject, SessionEnded, SessionStarted, StartKind};
+use belay_core::{Body, Event, Excerpt, SessionKey, Source, Timestamp};
+use belay_ipc::views::SessionView;
+use belay_ipc::{Client, ClientError, DisconnectWatcher, RunRequest, SessionRequest};
 use uuid::Uuid;
 
 use super::error::LaunchError;
@@ -23,7 +24,7 @@ const RECONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reports the events of one run.
 #[derive(Debug)]
-pub(super) struct RunSession {
+pub(crate) struct RunSession {
     run: String,
     inner: Mutex<RunSessionInner>,
     /// Notified when another resident process is connected.
@@ -52,14 +53,38 @@ impl RunSession {
         self.lock().session.clone()
     }
 
-    /// Reports the start, if Belay chose the session id.
-    pub(super) fn begin(&self, folder: &Path) -> Result<(), LaunchError> {
+    /// The session as the resident process sees it; `None` while its id is unknown or nobody answers.
+    pub(crate) fn view(&self) -> Option<SessionView> {
+        let mut inner = self.lock();
+        if inner.session.is_none() {
+            let ask = RunRequest { run: self.run.clone(), ..RunRequest::default() };
+            inner.session = inner.client.run(&ask).ok().and_then(|run| run.session);
+        }
+        let session = inner.session.clone()?;
+        inner.client.read(&SessionRequest { session }).ok().flatten()
+    }
+
+    /// Another session, such as the one that this run continues.
+    pub(crate) fn view_of(&self, session: &SessionKey) -> Option<SessionView> {
+        self.lock().client.read(&SessionRequest { session: session.clone() }).ok().flatten()
+    }
+
+    /// Reports the start, if Belay chose the session id, and the dialog that comes before the agent's own report.
+    pub(super) fn begin(&self, folder: &Path, dialog: Option<&str>) -> Result<(), LaunchError> {
         let mut inner = self.lock();
         let Some(session) = inner.session.clone() else { return Ok(()) };
-        let started = SessionStarted { pid: Some(std::process::id()), ..SessionStarted::default() };
-        let mut event = self.event(&session, Source::Api, now(), Body::SessionStarted(started));
+        let (how, pid) = (StartKind::Launched, Some(std::process::id()));
+        let started = SessionStarted { how, pid, ..SessionStarted::default() };
+        let at = now();
+        let mut event = self.event(&session, Source::Api, at, Body::SessionStarted(started));
         event.cwd = Some(folder.display().to_string());
-        inner.client.observe(&[event])?;
+        let asks = |what: &str| {
+            let subject = PermissionSubject::Dialog;
+            let asked = PermissionRequested { call: None, what: Excerpt::with_limit(what, 256), subject };
+            self.event(&session, Source::Api, at, Body::PermissionAsked(asked))
+        };
+        let events: Vec<Event> = [event].into_iter().chain(dialog.map(asks)).collect();
+        inner.client.observe(&events)?;
         Ok(())
     }
 

@@ -1,0 +1,213 @@
+//! Making a workspace.
+//!
+//! A file `<parent>/<id>.creating` exists from before the first effect until the worktree is complete. It tells a
+//! half-made worktree, which is removed and made again, from one that holds work.
+
+use std::path::{Path, PathBuf};
+
+use super::error::WorkspaceError;
+use super::git::{Environment, Git, clean_environment};
+use super::inspect::{Repository, inspect};
+use super::snapshot::{self, BASE};
+use super::{Kind, Mode, TreeId, Workspace, WorkspaceSpec, check_name, copy_files, manifest, remove};
+use crate::gate::{CommandRun, GRACE, run_command};
+use crate::headless::CancelHandle;
+
+/// Copied into an error message.
+const MAX_MESSAGE_BYTES: usize = 2 * 1024;
+
+impl Workspace {
+    /// Makes the workspace. After a crash at any point, the same call makes it again from the start.
+    ///
+    /// A worktree that holds work is never replaced: [`WorkspaceError::HasWork`].
+    pub fn create(spec: &WorkspaceSpec, cancel: &CancelHandle) -> Result<Self, WorkspaceError> {
+        check_name(&spec.id)?;
+        let folder = spec.folder.canonicalize().map_err(WorkspaceError::io("cannot open", &spec.folder))?;
+        match spec.mode {
+            Mode::InPlace => in_place(spec, folder),
+            Mode::Worktree | Mode::WorktreeWithChanges => Worktree::plan(spec, folder)?.create(spec, cancel),
+        }
+    }
+}
+
+fn in_place(spec: &WorkspaceSpec, folder: PathBuf) -> Result<Workspace, WorkspaceError> {
+    let repo = match Repository::find(&folder, &spec.env) {
+        // Nothing here needs git.
+        Err(WorkspaceError::GitMissing) => None,
+        found => found?,
+    };
+    let manifests = spec.parent.join(format!("{}.manifests", spec.id));
+    let base = match &repo {
+        Some(repo) => TreeId(snapshot::tree(&repo.git(&spec.env))?),
+        None => manifest::record(&folder, &manifests)?,
+    };
+    let workspace = Workspace {
+        id: spec.id.clone(),
+        dir: folder.clone(),
+        folder,
+        kind: Kind::InPlace { repo, manifests },
+        base,
+        env: spec.env.clone(),
+    };
+    if let Some(git) = workspace.git()? {
+        workspace.keep(workspace.base.as_str(), BASE, git.resolve("HEAD^{commit}")?.as_deref())?;
+    }
+    Ok(workspace)
+}
+
+/// A worktree that shall be made.
+struct Worktree {
+    folder: PathBuf,
+    repo: Repository,
+    base_commit: String,
+    root: PathBuf,
+    branch: String,
+    marker: PathBuf,
+    has_submodules: bool,
+}
+
+impl Worktree {
+    /// Checks whether the folder can have a worktree. Nothing is changed.
+    fn plan(spec: &WorkspaceSpec, folder: PathBuf) -> Result<Self, WorkspaceError> {
+        let state = inspect(&folder, &spec.env)?;
+        let has_submodules = state.has_submodules;
+        let (repo, base_commit) = state.check(&folder, spec.mode)?;
+        std::fs::create_dir_all(&spec.parent).map_err(WorkspaceError::io("cannot create", &spec.parent))?;
+        let parent = spec.parent.canonicalize().map_err(WorkspaceError::io("cannot open", &spec.parent))?;
+        Ok(Self {
+            folder,
+            repo,
+            base_commit,
+            root: parent.join(&spec.id),
+            branch: format!("belay/{}", spec.id),
+            marker: parent.join(format!("{}.creating", spec.id)),
+            has_submodules,
+        })
+    }
+
+    fn create(self, spec: &WorkspaceSpec, cancel: &CancelHandle) -> Result<Workspace, WorkspaceError> {
+        let git = self.repo.git(&spec.env);
+        self.make_room(spec, &git)?;
+        let root = self.root.as_os_str();
+        let add = ["worktree", "add", "--quiet", "--no-track", "-b", &self.branch, "--"].map(std::ffi::OsStr::new);
+        git.run(&[&add[..], &[root, self.base_commit.as_ref()]].concat())?;
+        // No agent has been here yet, so that the new `.git` file can be trusted.
+        let git_dir = Git::discover(&self.root, &spec.env).path(&["rev-parse", "--absolute-git-dir"])?;
+        let worktree = Git::pinned(&git_dir, &self.root, &spec.env);
+        if spec.mode == Mode::WorktreeWithChanges {
+            let changed = snapshot::tree(&git)?;
+            worktree.run(&["read-tree", "--reset", "-u", &changed])?;
+            // The changes are in the files only, as most of them are in the person's folder.
+            worktree.run(&["read-tree", "-m", &self.base_commit])?;
+        }
+        if self.has_submodules {
+            update_submodules(&self.root, &spec.env, &["--init"])?;
+        }
+        let dir = match self.folder.strip_prefix(&self.repo.root) {
+            Ok(below) if !below.as_os_str().is_empty() => self.root.join(below),
+            _ => self.root.clone(),
+        };
+        // A folder without tracked files is not in the worktree.
+        std::fs::create_dir_all(&dir).map_err(WorkspaceError::io("cannot create", &dir))?;
+        for path in &spec.copy {
+            copy_files::copy(&self.folder, &dir, path)?;
+        }
+        for command in &spec.setup {
+            run_setup(command, &dir, spec, cancel)?;
+        }
+        let base = TreeId(snapshot::tree(&worktree)?);
+        let Self { folder, repo, base_commit, root, branch, marker, .. } = self;
+        let kind = Kind::Worktree { repo, root, git_dir, branch, base_commit: base_commit.clone() };
+        let workspace = Workspace { id: spec.id.clone(), folder, dir, kind, base, env: spec.env.clone() };
+        workspace.keep(workspace.base.as_str(), BASE, Some(&base_commit))?;
+        std::fs::remove_file(&marker).map_err(WorkspaceError::io("cannot remove", &marker))?;
+        Ok(workspace)
+    }
+
+    /// Removes what an earlier call left half-made, and leaves the mark of this one.
+    fn make_room(&self, spec: &WorkspaceSpec, git: &Git) -> Result<(), WorkspaceError> {
+        let branch_ref = format!("refs/heads/{}", self.branch);
+        let branch = git.resolve(&branch_ref)?;
+        if !self.marker.exists() {
+            let exists = self.root.symlink_metadata().is_ok();
+            if exists && !self.is_registered(git)? {
+                return Err(WorkspaceError::Occupied { path: self.root.clone() });
+            }
+            if (exists || branch.is_some()) && !self.is_untouched(spec, git)? {
+                return Err(WorkspaceError::HasWork { id: spec.id.clone(), path: self.root.clone() });
+            }
+            std::fs::write(&self.marker, b"").map_err(WorkspaceError::io("cannot write", &self.marker))?;
+        }
+        if self.root.symlink_metadata().is_ok() {
+            remove_all(&self.root)?;
+        }
+        if self.is_registered(git)? {
+            remove::unregister(git, &self.root)?;
+        }
+        if branch.is_some() {
+            git.run(&["update-ref", "-d", &branch_ref])?;
+        }
+        delete_refs(git, &spec.id)
+    }
+
+    fn is_registered(&self, git: &Git) -> Result<bool, WorkspaceError> {
+        remove::is_registered(git, &self.root)
+    }
+
+    /// A worktree that was completed, but whose making was not recorded by the caller: nothing has happened in it.
+    fn is_untouched(&self, spec: &WorkspaceSpec, git: &Git) -> Result<bool, WorkspaceError> {
+        let base = format!("refs/belay/{}/{BASE}", spec.id);
+        let (tree, commit) = (git.resolve(&format!("{base}^{{tree}}"))?, git.resolve(&format!("{base}^"))?);
+        // A `.git` file that is gone or leads elsewhere: not as it was made.
+        let Ok(Some(worktree)) = Repository::find(&self.root, &spec.env) else { return Ok(false) };
+        let found = worktree.git(&spec.env);
+        let is_same = |path: &Path, other: &Path| path.canonicalize().ok() == other.canonicalize().ok();
+        Ok(tree.is_some()
+            && is_same(&worktree.root, &self.root)
+            && is_same(&worktree.common_dir, &self.repo.common_dir)
+            && Some(snapshot::tree(&found)?) == tree
+            && found.resolve("HEAD^{commit}")? == commit
+            && found.resolve(&format!("refs/heads/{}", self.branch))? == commit)
+    }
+}
+
+/// Deletes the refs of a workspace.
+pub(super) fn delete_refs(git: &Git, id: &str) -> Result<(), WorkspaceError> {
+    let listed = git.run(&["for-each-ref", "--format=delete %(refname)", &format!("refs/belay/{id}/")])?;
+    if !listed.is_empty() {
+        git.run_with(&["update-ref", "--stdin"], &listed)?;
+    }
+    Ok(())
+}
+
+/// Removes a directory of Belay's own; links are removed, not followed.
+pub(super) fn remove_all(path: &Path) -> Result<(), WorkspaceError> {
+    let removed = match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
+        _ => std::fs::remove_file(path),
+    };
+    removed.map_err(WorkspaceError::io("cannot remove", path))
+}
+
+/// Checks out the submodules as the index names them.
+pub(super) fn update_submodules(root: &Path, env: &Environment, options: &[&str]) -> Result<(), WorkspaceError> {
+    let git = Git::discover(root, env);
+    let args = [&["submodule", "--quiet", "update", "--checkout", "--recursive", "--force"], options].concat();
+    let updated = git.output(&args, b"")?;
+    if updated.status.success() {
+        return Ok(());
+    }
+    Err(WorkspaceError::Submodules { dir: root.to_owned(), message: updated.stderr_text() })
+}
+
+fn run_setup(command: &str, dir: &Path, spec: &WorkspaceSpec, cancel: &CancelHandle) -> Result<(), WorkspaceError> {
+    let env = Some(clean_environment(&spec.env));
+    let run = CommandRun { command, dir, env: &env, timeout: spec.setup_timeout, grace: GRACE, cancel, marker: None };
+    let failed = |source| WorkspaceError::Io { what: format!("cannot run the setup command `{command}`"), source };
+    let exit = run_command(&run).map_err(failed)?;
+    if exit.succeeded() {
+        return Ok(());
+    }
+    let output = exit.output.tail_text(MAX_MESSAGE_BYTES).trim().to_owned();
+    Err(WorkspaceError::Setup { command: command.to_owned(), how: exit.describe(), output })
+}

@@ -1,0 +1,143 @@
+//! Why a workspace cannot be used, and why its work cannot land.
+
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files that a message names before it counts the rest.
+const MAX_NAMED_FILES: usize = 10;
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("git is not in PATH")]
+    GitMissing,
+    #[error("{name:?} cannot name a workspace or a snapshot")]
+    BadName { name: String },
+    #[error("{} is not in a git repository", folder.display())]
+    NoGit { folder: PathBuf },
+    #[error("the repository {} has no commit", root.display())]
+    NoCommit { root: PathBuf },
+    /// The person's folder has uncommitted changes. `count` includes the files that are not listed.
+    #[error("{} has uncommitted changes: {}", folder.display(), named(files, *count))]
+    Dirty { folder: PathBuf, files: Vec<String>, count: usize },
+    /// A submodule's own files cannot be carried into a worktree.
+    #[error("submodules with uncommitted changes: {}", named(files, files.len()))]
+    SubmoduleChanges { files: Vec<String> },
+    #[error("cannot prepare the submodules in {}: {message}", dir.display())]
+    Submodules { dir: PathBuf, message: String },
+    #[error("{} exists and was not made for this workspace", path.display())]
+    Occupied { path: PathBuf },
+    #[error("the workspace {id} already holds work in {}", path.display())]
+    HasWork { id: String, path: PathBuf },
+    #[error("cannot copy {path}: {why}")]
+    Copy { path: String, why: String },
+    #[error("the setup command `{command}` failed ({how}): {output}")]
+    Setup { command: String, how: String, output: String },
+    #[error("{} is no longer the worktree that Belay made: {why}", dir.display())]
+    Broken { dir: PathBuf, repo: PathBuf, why: String },
+    #[error("{} is used in place; only a worktree can be restored", folder.display())]
+    InPlace { folder: PathBuf },
+    #[error("{} could not be restored; these files still differ: {}", dir.display(), named(files, files.len()))]
+    NotRestored { dir: PathBuf, files: Vec<String> },
+    #[error("no record of the files at {tree}")]
+    NoManifest { tree: String },
+    #[error("git {command} failed ({}): {message}", ending(*status))]
+    Git { command: String, status: Option<i32>, message: String },
+    #[error("{what}")]
+    Io { what: String, source: io::Error },
+}
+
+impl WorkspaceError {
+    pub(super) fn io(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let what = format!("{what} {}", path.display());
+        move |source| Self::Io { what, source }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::GitMissing => "install git, or work in the folder itself: --in-place".to_owned(),
+            Self::BadName { .. } => "use letters, digits, `-`, `_` and `.`".to_owned(),
+            Self::NoGit { .. } => "work in the folder itself: --in-place; or run `git init` and commit".to_owned(),
+            Self::NoCommit { .. } => "commit first, or work in the folder itself: --in-place".to_owned(),
+            Self::Dirty { .. } => {
+                "commit or stash them, start with them: --with-changes, or work in the folder itself: --in-place"
+                    .to_owned()
+            }
+            Self::SubmoduleChanges { .. } => {
+                "commit them in the submodule, or work in the folder itself: --in-place".to_owned()
+            }
+            Self::Submodules { .. } => {
+                "check that `git submodule update --init` works, or work in the folder itself: --in-place".to_owned()
+            }
+            Self::Occupied { path } => format!("move it away: {}", path.display()),
+            Self::HasWork { .. } => "land or archive its work, then remove it".to_owned(),
+            Self::Copy { .. } => "name regular files inside the project by relative paths".to_owned(),
+            Self::Setup { .. } => "run the command in the project to see why".to_owned(),
+            Self::Broken { dir, repo, .. } => {
+                format!("try `git -C {} worktree repair {}`", repo.display(), dir.display())
+            }
+            Self::InPlace { .. } => "undo the changes yourself; Belay does not reset your own files".to_owned(),
+            Self::Git { status: Some(129), .. } => "Belay needs git 2.40 or later".to_owned(),
+            Self::Git { message, .. } if message.contains(".lock") => {
+                "another git command is running; try again when it has ended".to_owned()
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Why work cannot land. Nothing has been changed.
+#[derive(Debug, thiserror::Error)]
+pub enum LandError {
+    #[error("the work conflicts with {branch} in {}", named(files, files.len()))]
+    Conflict { branch: String, files: Vec<String> },
+    /// The person's own uncommitted changes, or files that git does not know, are in the way.
+    #[error("files with uncommitted changes are in the way: {}", named(files, files.len()))]
+    Dirty { files: Vec<String> },
+    #[error("{} is on no branch", folder.display())]
+    DetachedHead { folder: PathBuf },
+    #[error("a {operation} is in progress in {}", folder.display())]
+    InProgress { folder: PathBuf, operation: &'static str },
+    #[error("git does not know who you are: {message}")]
+    NoIdentity { message: String },
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+}
+
+impl LandError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Conflict { .. } => {
+                "the result is kept; archive it, merge its branch yourself and resolve the conflict".to_owned()
+            }
+            Self::Dirty { .. } => "commit or stash them, then land again".to_owned(),
+            Self::DetachedHead { .. } => "check out a branch, or apply the changes without a commit".to_owned(),
+            Self::InProgress { operation, .. } => format!("finish or abort the {operation}, then land again"),
+            Self::NoIdentity { .. } => {
+                "run `git config --global user.name NAME` and `git config --global user.email EMAIL`".to_owned()
+            }
+            Self::Workspace(error) => return error.hint(),
+        })
+    }
+}
+
+fn ending(status: Option<i32>) -> String {
+    status.map_or_else(|| "killed".to_owned(), |status| format!("exit status {status}"))
+}
+
+/// The first files, and how many more there are.
+pub(crate) fn named(files: &[String], count: usize) -> String {
+    let mut text = files.iter().take(MAX_NAMED_FILES).map(|file| shown(file)).collect::<Vec<_>>().join(", ");
+    let more = count.saturating_sub(files.len().min(MAX_NAMED_FILES));
+    if more > 0 {
+        let _ = write!(text, " and {more} more");
+    }
+    text
+}
+
+/// A name without control characters, which would break the line or the terminal.
+fn shown(file: &str) -> String {
+    file.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}

@@ -1,0 +1,272 @@
+//! Bringing the work of a worktree into the person's folder.
+//!
+//! Everything is computed as objects first. The person's files, index and branch change in the last step only, and
+//! only if nothing of theirs is in the way.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{LandError, WorkspaceError};
+use super::git::{Git, path_text, split_nul};
+use super::inspect::Repository;
+use super::snapshot::{self, LANDED};
+use super::{Kind, TreeId, Workspace, compare, inspect};
+
+/// Files that git leaves while it waits for the person, and what they mean.
+const OPERATIONS: &[(&str, &str)] = &[
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+];
+
+/// How work lands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Land {
+    /// As commits on the person's branch.
+    Merge,
+    /// As uncommitted changes in the person's folder.
+    Apply,
+}
+
+/// How work landed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "landed", rename_all = "snake_case")]
+pub enum Landed {
+    Merged {
+        branch: String,
+        commit: String,
+        fast_forward: bool,
+    },
+    Applied {
+        files: Vec<String>,
+    },
+    /// Nothing to do: it landed before, it changed nothing, or the agent worked in the folder itself.
+    AlreadyThere,
+}
+
+impl Workspace {
+    /// Brings a tree into the person's folder. If that is not possible without a loss, nothing at all is changed. The
+    /// work of a worktree that started with uncommitted changes lands without them.
+    ///
+    /// The commits of the agent are kept if they lead to the tree. Otherwise one commit with `message` is made.
+    pub fn land(&self, tree: &TreeId, how: Land, message: &str) -> Result<Landed, LandError> {
+        let Kind::Worktree { repo, base_commit, git_dir, root, .. } = &self.kind else {
+            return Ok(Landed::AlreadyThere);
+        };
+        let landing = Landing { workspace: self, repo, base_commit, git: repo.git(&self.env), tree };
+        let landed = match how {
+            Land::Merge => landing.merge(message)?,
+            Land::Apply => landing.apply()?,
+        };
+        // What was checked out at this moment may go with the worktree.
+        let worktree = Git::pinned(git_dir, root, &self.env);
+        let head = worktree.resolve("HEAD^{commit}").ok().flatten();
+        self.keep(tree.as_str(), LANDED, Some(head.as_ref().unwrap_or(base_commit)))?;
+        Ok(landed)
+    }
+}
+
+struct Landing<'a> {
+    workspace: &'a Workspace,
+    repo: &'a Repository,
+    base_commit: &'a str,
+    /// In the person's folder.
+    git: Git,
+    tree: &'a TreeId,
+}
+
+impl Landing<'_> {
+    fn merge(&self, message: &str) -> Result<Landed, LandError> {
+        let git = &self.git;
+        let folder = || self.repo.root.clone();
+        if let Some((_, operation)) = OPERATIONS.iter().find(|(file, _)| self.repo.git_dir.join(file).exists()) {
+            return Err(LandError::InProgress { folder: folder(), operation });
+        }
+        let branch = inspect::branch(git)?.ok_or_else(|| LandError::DetachedHead { folder: folder() })?;
+        let head = git.resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit { root: folder() })?;
+        if self.workspace.base == *self.tree {
+            return Ok(Landed::AlreadyThere);
+        }
+        let work = self.commit(message)?;
+        let head_tree = git.tree_of(&head)?;
+        let fast_forward = git.is_ancestor(&head, &work)?;
+        let merged = if fast_forward { git.tree_of(&work)? } else { self.merge_trees(&branch, &head, &work)? };
+        if merged == head_tree {
+            return Ok(Landed::AlreadyThere);
+        }
+        self.refuse_dirty(&head_tree, &merged)?;
+        let commit = if fast_forward { work } else { self.personal_commit(&merged, &[&head, &work], message)? };
+        self.check_out(&branch, &head, &commit)?;
+        Ok(Landed::Merged { branch, commit, fast_forward })
+    }
+
+    /// The work as a commit that descends from the commit of the start.
+    fn commit(&self, message: &str) -> Result<String, LandError> {
+        let git = &self.git;
+        let base_tree = git.tree_of(self.base_commit)?;
+        if base_tree != self.workspace.base.as_str() {
+            let tree = self.without_changes_of_start(&base_tree)?;
+            return self.personal_commit(&tree, &[self.base_commit], message);
+        }
+        let head = self.workspace.head_of(git, self.tree)?.unwrap_or_else(|| self.base_commit.to_owned());
+        if !git.is_ancestor(self.base_commit, &head)? {
+            return self.personal_commit(self.tree.as_str(), &[self.base_commit], message);
+        }
+        if git.tree_of(&head)? == self.tree.as_str() {
+            return Ok(head);
+        }
+        self.personal_commit(self.tree.as_str(), &[&head], message)
+    }
+
+    /// What the agent did, on the commit of the start instead of the uncommitted changes that it started with.
+    fn without_changes_of_start(&self, base_tree: &str) -> Result<String, LandError> {
+        let belay = self.git.as_belay();
+        let start = belay.commit_tree(self.workspace.base.as_str(), &[], "start")?;
+        let commits = [base_tree, self.tree.as_str()].map(|tree| belay.commit_tree(tree, &[&start], "side"));
+        let [ours, theirs] = commits;
+        match merge_tree(&self.git, &ours?, &theirs?, Some(&start))? {
+            Ok(tree) => Ok(tree),
+            // The agent changed what the person had changed and not committed.
+            Err(files) => Err(LandError::Dirty { files }),
+        }
+    }
+
+    fn merge_trees(&self, branch: &str, head: &str, work: &str) -> Result<String, LandError> {
+        let merged = merge_tree(&self.git, head, work, None)?;
+        merged.map_err(|files| LandError::Conflict { branch: branch.to_owned(), files })
+    }
+
+    /// A commit in the person's name.
+    fn personal_commit(&self, tree: &str, parents: &[&str], message: &str) -> Result<String, LandError> {
+        // Git would otherwise invent an address from the host name.
+        let git = self.git.with_setting("user.useConfigOnly=true");
+        for variable in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+            let known = git.output(&["var", variable], b"")?;
+            if !known.status.success() {
+                let message = known.stderr_text().lines().last().unwrap_or_default().to_owned();
+                return Err(LandError::NoIdentity { message });
+            }
+        }
+        Ok(git.commit_tree(tree, parents, message)?)
+    }
+
+    /// Refuses a merge that would touch uncommitted changes, or files that git does not know.
+    fn refuse_dirty(&self, head_tree: &str, merged: &str) -> Result<(), LandError> {
+        let git = &self.git;
+        let own = snapshot::tree(git)?;
+        let own: BTreeMap<_, _> = by_path(compare::changes(git, head_tree, &own)?);
+        let mut dirty = Vec::new();
+        for change in compare::changes(git, head_tree, merged)? {
+            let is_in_the_way = match own.get(&change.path) {
+                // The same change: a landing that was interrupted.
+                Some(own) => own.after != change.after,
+                // New for git, but there: an ignored file.
+                None => change.before.is_none() && exists(&self.repo.root, &change.path),
+            };
+            if is_in_the_way {
+                dirty.push(path_text(&change.path));
+            }
+        }
+        if dirty.is_empty() { Ok(()) } else { Err(LandError::Dirty { files: dirty }) }
+    }
+
+    /// Moves index, files and branch from one commit to another.
+    fn check_out(&self, branch: &str, from: &str, to: &str) -> Result<(), LandError> {
+        let git = &self.git;
+        let move_files = ["read-tree", "-m", "-u", from, to];
+        // Tried on a copy of the index. It is refreshed first, since a file with another time counts as changed.
+        let copy = snapshot::TemporaryIndex::copy_of(git)?;
+        let trial = copy.use_with(git);
+        trial.output(&["update-index", "-q", "--refresh"], b"")?;
+        let tried = trial.output(&["read-tree", "-m", "-u", "--dry-run", from, to], b"")?;
+        if !tried.status.success() {
+            return Err(refused(&tried.stderr_text()).unwrap_or_else(|| tried.into_error().into()));
+        }
+        git.output(&["update-index", "-q", "--refresh"], b"")?;
+        git.run(&move_files)?;
+        let branch_ref = format!("refs/heads/{branch}");
+        let reason = format!("belay: land {}", self.workspace.id);
+        if let Err(error) = git.run(&["update-ref", "-m", &reason, &branch_ref, to, from]) {
+            // The branch has moved meanwhile.
+            git.run(&["read-tree", "-m", "-u", to, from])?;
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    fn apply(&self) -> Result<Landed, LandError> {
+        let git = &self.git;
+        let (base, tree) = (self.workspace.base.as_str(), self.tree.as_str());
+        let changes = compare::changes(git, base, tree)?;
+        let own = by_path(compare::changes(git, base, &snapshot::tree(git)?)?);
+        if changes.iter().all(|change| own.get(&change.path).is_some_and(|own| own.after == change.after)) {
+            return Ok(Landed::AlreadyThere);
+        }
+        let patch = compare::diff(git, base, tree, None)?;
+        if !applies(git, &patch, &[])? {
+            // The person may have worked on after it landed.
+            if applies(git, &patch, &["--reverse"])? {
+                return Ok(Landed::AlreadyThere);
+            }
+            let mut files = Vec::new();
+            for change in &changes {
+                if !applies(git, &compare::diff(git, base, tree, Some(&change.path))?, &[])? {
+                    files.push(path_text(&change.path));
+                }
+            }
+            return Err(LandError::Conflict { branch: "your files".to_owned(), files });
+        }
+        git.run_with(&["apply", "--whitespace=nowarn"], &patch)?;
+        Ok(Landed::Applied { files: changes.iter().map(|change| path_text(&change.path)).collect() })
+    }
+}
+
+/// Whether a patch fits the person's files.
+fn applies(git: &Git, patch: &[u8], options: &[&str]) -> Result<bool, WorkspaceError> {
+    let args = [&["apply", "--check", "--whitespace=nowarn"], options].concat();
+    git.asks(&args, patch)
+}
+
+/// Merges two commits as objects: the tree, or the files in conflict.
+fn merge_tree(
+    git: &Git,
+    ours: &str,
+    theirs: &str,
+    base: Option<&str>,
+) -> Result<Result<String, Vec<String>>, WorkspaceError> {
+    let base = base.map(|base| format!("--merge-base={base}"));
+    let mut args = vec!["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
+    args.extend(base.as_deref());
+    args.extend([ours, theirs]);
+    let output = git.output(&args, b"")?;
+    let mut parts: Vec<String> = split_nul(&output.stdout).map(path_text).collect();
+    match output.status.code() {
+        Some(0 | 1) if parts.is_empty() => Err(output.into_error()),
+        Some(0) => Ok(Ok(parts.remove(0))),
+        Some(1) => Ok(Err(parts.split_off(1))),
+        _ => Err(output.into_error()),
+    }
+}
+
+/// The file that `git read-tree` does not want to overwrite.
+fn refused(message: &str) -> Option<LandError> {
+    let mut lines = message.lines().filter(|line| line.contains("merge") || line.contains("would lose"));
+    let (_, rest) = lines.next()?.split_once('\'')?;
+    let (file, _) = rest.rsplit_once('\'')?;
+    Some(LandError::Dirty { files: vec![file.to_owned()] })
+}
+
+fn by_path(changes: Vec<compare::Change>) -> BTreeMap<Vec<u8>, compare::Change> {
+    changes.into_iter().map(|change| (change.path.clone(), change)).collect()
+}
+
+fn exists(root: &Path, path: &[u8]) -> bool {
+    root.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
+}

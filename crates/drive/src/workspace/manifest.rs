@@ -1,0 +1,102 @@
+//! Snapshots of a folder without git: the digest of every file that is not ignored.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use belay_fs::{FileMode, Links};
+use sha2::{Digest, Sha256};
+
+use super::TreeId;
+use super::error::WorkspaceError;
+use super::git::path_text;
+
+/// Distinguishes digests of folders from trees of git.
+const PREFIX: &str = "files-";
+const MAX_MANIFEST_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Digests by path.
+pub(super) type Manifest = BTreeMap<String, String>;
+
+/// Reads a folder and stores what is in it below `manifests`.
+pub(super) fn record(folder: &Path, manifests: &Path) -> Result<TreeId, WorkspaceError> {
+    let manifest = read_folder(folder)?;
+    let mut hash = Sha256::new();
+    for (path, digest) in &manifest {
+        hash.update(path.as_bytes());
+        hash.update([0]);
+        hash.update(digest.as_bytes());
+        hash.update([0]);
+    }
+    let tree = TreeId(format!("{PREFIX}{}", hex(&hash.finalize())));
+    let path = manifests.join(format!("{tree}.json"));
+    let stored = std::fs::create_dir_all(manifests).and_then(|()| {
+        let json = serde_json::to_vec(&manifest)?;
+        belay_fs::replace_file(&path, &json, FileMode::Private)
+    });
+    stored.map_err(WorkspaceError::io("cannot write", &path))?;
+    Ok(tree)
+}
+
+/// What was in the folder at a snapshot.
+pub(super) fn load(manifests: &Path, tree: &TreeId) -> Result<Manifest, WorkspaceError> {
+    let missing = || WorkspaceError::NoManifest { tree: tree.to_string() };
+    let digest = tree.as_str().strip_prefix(PREFIX).ok_or_else(missing)?;
+    if !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(missing());
+    }
+    let path = manifests.join(format!("{tree}.json"));
+    let json = belay_fs::read_regular(&path, Links::Refuse, MAX_MANIFEST_BYTES).map_err(|_| missing())?;
+    serde_json::from_slice(&json).map_err(|_| missing())
+}
+
+/// The digests of all files that are not ignored. Links are not followed; what they name counts.
+fn read_folder(folder: &Path) -> Result<Manifest, WorkspaceError> {
+    let mut walk = ignore::WalkBuilder::new(folder);
+    // The same files that git would see after `git init`, whatever tools the person uses for searching.
+    walk.standard_filters(false).git_ignore(true).require_git(false).follow_links(false);
+    walk.filter_entry(|entry| entry.file_name() != ".git");
+    let mut manifest = Manifest::new();
+    for entry in walk.build() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let source = error.into_io_error().unwrap_or_else(|| std::io::Error::other("cannot read it"));
+                return Err(WorkspaceError::io("cannot read", folder)(source));
+            }
+        };
+        let Ok(relative) = entry.path().strip_prefix(folder) else { continue };
+        let digest = match entry.file_type() {
+            Some(kind) if kind.is_file() => digest_of_file(entry.path()),
+            Some(kind) if kind.is_symlink() => std::fs::read_link(entry.path())
+                .map(|target| format!("link {}", path_text(target.as_os_str().as_bytes()))),
+            // Directories count by their files; sockets and FIFOs have no content.
+            _ => continue,
+        };
+        let digest = digest.map_err(WorkspaceError::io("cannot read", entry.path()))?;
+        manifest.insert(path_text(relative.as_os_str().as_bytes()), digest);
+    }
+    Ok(manifest)
+}
+
+/// A large file is read in pieces.
+fn digest_of_file(path: &Path) -> std::io::Result<String> {
+    let mut file = belay_fs::open_regular(path, Links::Refuse)?;
+    let is_executable = file.metadata()?.permissions().mode() & 0o100 != 0;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let length = file.read(&mut buffer)?;
+        if length == 0 {
+            break;
+        }
+        hash.update(&buffer[..length]);
+    }
+    Ok(format!("{}{}", if is_executable { "x " } else { "" }, hex(&hash.finalize())))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,173 @@
+//! Repositories and agents that interfere.
+
+use super::*;
+
+/// A program that leaves a trace when it runs.
+fn trap(project: &Project, path: &Path) {
+    let trace = project.temp.path().join("trace");
+    write(path, format!("#!/bin/sh\necho \"$0\" >> '{}'\n", trace.display()));
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("a mode");
+}
+
+fn no_trace(project: &Project) {
+    let trace = project.temp.path().join("trace");
+    assert!(!trace.exists(), "{}", std::fs::read_to_string(trace).unwrap_or_default());
+}
+
+#[test]
+fn hooks_and_monitors_of_the_repository_do_not_run() {
+    let project = Project::new();
+    for hook in
+        ["post-checkout", "post-commit", "pre-commit", "post-merge", "reference-transaction", "post-index-change"]
+    {
+        trap(&project, &project.folder.join(".git/hooks").join(hook));
+    }
+    let monitor = project.temp.path().join("monitor");
+    trap(&project, &monitor);
+    project.git(&["config", "core.fsmonitor", monitor.to_str().expect("UTF-8")]);
+    let workspace = project.create(Mode::Worktree);
+    write(&workspace.dir().join("c.txt"), "c\n");
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    workspace.restore(&tree).expect("restored");
+    workspace.land(&tree, Land::Merge, "c").expect("landed");
+    workspace.archive(&tree).expect("archived");
+    workspace.remove(&tree, false).expect("removed");
+    no_trace(&project);
+}
+
+#[test]
+fn a_deleted_or_replaced_git_file_never_leads_to_another_repository() {
+    let project = Project::new();
+    // Worktrees inside another repository of the person: `git` in them would find that one.
+    project.git_in(project.temp.path(), &["init", "--quiet"]);
+    let workspace = project.create(Mode::Worktree);
+    write(&workspace.dir().join("c.txt"), "c\n");
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    std::fs::remove_file(workspace.dir().join(".git")).expect("removed");
+    let outer = files(project.temp.path());
+    let check = || {
+        for result in
+            [workspace.snapshot("x").map(drop), workspace.restore(&tree), workspace.remove(&tree, false).map(drop)]
+        {
+            let error = result.expect_err("a broken worktree");
+            assert!(matches!(error, WorkspaceError::Broken { .. }), "{error}");
+            assert!(error.hint().is_some_and(|hint| hint.contains("worktree repair")), "{error}");
+        }
+    };
+    check();
+    assert_eq!(files(project.temp.path()), outer);
+    write(&workspace.dir().join(".git"), format!("gitdir: {}\n", project.temp.path().join(".git").display()));
+    check();
+    std::fs::remove_file(workspace.dir().join(".git")).expect("removed");
+    project.git_in(workspace.dir(), &["init", "--quiet"]);
+    check();
+    // The recorded work can still land.
+    workspace.land(&tree, Land::Merge, "c").expect("landed");
+    assert_eq!(read(project.folder.join("c.txt")), "c\n");
+}
+
+#[test]
+fn a_relative_git_file_is_the_same_worktree() {
+    let project = Project::new();
+    let workspace = project.create(Mode::Worktree);
+    // As with `worktree.useRelativePaths`.
+    write(&workspace.dir().join(".git"), "gitdir: ../../project/.git/worktrees/t1\n");
+    assert_eq!(workspace.snapshot("x").expect("a tree"), *workspace.base());
+}
+
+#[test]
+fn the_caller_s_git_variables_do_not_matter() {
+    let project = Project::new();
+    let mut spec = project.spec(Mode::Worktree);
+    let variables =
+        [("GIT_DIR", "/nowhere"), ("GIT_INDEX_FILE", "/nowhere"), ("GIT_WORK_TREE", "/"), ("LC_ALL", "de_DE")];
+    let env = spec.env.as_mut().expect("variables");
+    env.extend(variables.map(|(name, value)| (name.into(), value.into())));
+    let workspace = create(&spec).expect("a workspace");
+    assert_eq!(workspace.snapshot("x").expect("a tree"), *workspace.base());
+}
+
+#[test]
+fn a_damaged_index_can_be_restored() {
+    let project = Project::new();
+    let workspace = project.create(Mode::Worktree);
+    write(&project.folder.join(".git/worktrees/t1/index"), "garbage");
+    write(&workspace.dir().join("c.txt"), "c\n");
+    assert!(matches!(workspace.snapshot("x"), Err(WorkspaceError::Git { .. })));
+    workspace.restore(workspace.base()).expect("restored");
+    assert_eq!(project.git_in(workspace.dir(), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn names_are_never_options_or_patterns() {
+    let project = Project::new();
+    let workspace = project.create(Mode::Worktree);
+    for name in ["--help", "-rf", ":(top)x", ":!a.txt", "*.txt", "[a].txt", "HEAD", "refs"] {
+        write(&workspace.dir().join(name), name);
+    }
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    assert_eq!(workspace.changed_files(workspace.base(), &tree).expect("files").len(), 8);
+    project.write("*.txt", "in the way");
+    let error = workspace.land(&tree, Land::Apply, "x").expect_err("a conflict");
+    assert!(matches!(&error, LandError::Conflict { files, .. } if files == &["*.txt"]), "{error}");
+    std::fs::remove_file(project.folder.join("*.txt")).expect("removed");
+    workspace.land(&tree, Land::Merge, "x").expect("landed");
+    assert_eq!(files(&project.folder), files(workspace.dir()));
+}
+
+#[test]
+fn other_git_directories_are_errors_and_not_absent() {
+    let project = Project::without_git();
+    write(&project.folder.join(".git"), "gitdir: /nowhere\n");
+    assert!(matches!(inspect(&project.folder, &project.env()), Err(WorkspaceError::Git { .. })));
+}
+
+#[test]
+fn pipes_and_sockets_do_not_block_a_snapshot() {
+    for project in [Project::new(), Project::without_git()] {
+        let workspace = project.create(Mode::InPlace);
+        let made = Command::new("mkfifo").arg(project.folder.join("pipe")).status().expect("mkfifo");
+        assert!(made.success());
+        let _socket = std::os::unix::net::UnixListener::bind(project.folder.join("socket")).expect("a socket");
+        assert_eq!(workspace.snapshot("x").expect("a tree"), *workspace.base());
+    }
+}
+
+#[test]
+fn a_submodule_can_be_the_project() {
+    let (project, library) = (Project::new(), Project::new());
+    project.git(&["submodule", "--quiet", "add", library.folder.to_str().expect("UTF-8"), "lib"]);
+    project.commit("submodule");
+    let folder = project.folder.join("lib");
+    project.git_in(&folder, &["checkout", "--quiet", "-B", "main"]);
+    let spec = WorkspaceSpec { folder: folder.clone(), ..project.spec(Mode::Worktree) };
+    let workspace = create(&spec).expect("a workspace");
+    write(&workspace.dir().join("c.txt"), "c\n");
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    workspace.restore(workspace.base()).expect("restored");
+    workspace.restore(&tree).expect("restored");
+    workspace.land(&tree, Land::Merge, "c").expect("landed");
+    assert_eq!(project.git_in(&folder, &["status", "--porcelain"]), "");
+    assert_eq!(read(folder.join("c.txt")), "c\n");
+    assert_eq!(workspace.remove(&tree, false).expect("removed"), Removed::Removed);
+}
+
+#[test]
+fn line_endings_and_filters_survive_a_restore() {
+    let project = Project::new();
+    project.git(&["config", "filter.shift.clean", "tr a-y b-z"]);
+    project.git(&["config", "filter.shift.smudge", "tr b-z a-y"]);
+    project.write(".gitattributes", "*.bin -text\n*.shift filter=shift\n");
+    project.write("x.shift", "abc\n");
+    project.commit("filters");
+    project.git(&["config", "core.autocrlf", "true"]);
+    project.git(&["config", "core.safecrlf", "true"]);
+    let workspace = project.create(Mode::Worktree);
+    write(&workspace.dir().join("a.txt"), "unix\nand\r\ndos\r\n");
+    write(&workspace.dir().join("y.shift"), "def\n");
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    workspace.restore(workspace.base()).expect("restored");
+    assert_eq!(project.git_in(workspace.dir(), &["status", "--porcelain"]), "");
+    workspace.restore(&tree).expect("restored");
+    assert_eq!(read(workspace.dir().join("y.shift")).trim_end(), "def");
+}
