@@ -1,0 +1,76 @@
+//! Why a request about a task fails.
+
+use std::io;
+use std::path::PathBuf;
+
+use belay_drive::workspace::{LandError, WorkspaceError};
+use belay_review::task::{RecordError, SpecError};
+use thiserror::Error;
+
+/// Why a request about a task fails. Nothing was changed.
+#[derive(Debug, Error)]
+pub enum RunnerError {
+    #[error("there is no review task `{0}`")]
+    NotFound(String),
+    #[error("`{name}` matches several review tasks: {}", matches.join(", "))]
+    Ambiguous { name: String, matches: Vec<String> },
+    #[error("the queue is full: {depth} tasks are waiting")]
+    QueueFull { depth: u32 },
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("`{0}` is not an agent that can run without a terminal; {1}")]
+    UnknownAgent(String, String),
+    #[error("{agent} is not installed: `{program}` is not in PATH")]
+    NotInstalled { agent: String, program: String },
+    #[error("tasks filed in the dashboard must be in a project that Belay has seen, not in {}", .0.display())]
+    OutsideRoots(PathBuf),
+    #[error(transparent)]
+    Gate(#[from] belay_drive::gate::GateError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Land(#[from] LandError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("the task has no result to land yet")]
+    NothingBuilt,
+    #[error("the task is still running")]
+    StillRunning,
+    #[error("the journal of {id} is damaged at line {line}: {why}")]
+    Damaged { id: String, line: usize, why: String },
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot read the configuration: {0}")]
+    Config(String),
+}
+
+impl RunnerError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NotFound(_) | Self::Ambiguous { .. } => "list the tasks with `belay review list`".to_owned(),
+            Self::QueueFull { .. } => {
+                "wait for a task to finish, cancel one (`belay review cancel ID`), or raise review.queue_depth"
+                    .to_owned()
+            }
+            Self::NotInstalled { agent, .. } => {
+                format!("install it, or set its path: `belay config set agents.{agent}.program PATH`")
+            }
+            Self::OutsideRoots(_) => {
+                "file it with `belay review start` in that directory, or add the directory to review.roots".to_owned()
+            }
+            Self::Workspace(error) => return error.hint(),
+            Self::Land(error) => return error.hint(),
+            Self::StillRunning => {
+                "wait for it (`belay review watch ID`) or cancel it (`belay review cancel ID`)".to_owned()
+            }
+            Self::Record(RecordError::NoBudget) => "resume it with a larger --budget".to_owned(),
+            _ => return None,
+        };
+        Some(hint)
+    }
+}

@@ -1,0 +1,222 @@
+//! Checks a task before it is filed: what would fail later is refused now, with what to do about it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use belay_clock::now;
+use belay_config::{Config, EnvSnapshot, ReviewConfig};
+use belay_drive::environment::Environment;
+use belay_drive::workspace;
+use belay_ipc::FileReviewRequest;
+use belay_review::Task;
+use belay_review::task::{Budget, Role, TaskSpec, WorkspaceMode};
+
+use crate::error::RunnerError;
+use crate::open_task::OpenTask;
+use crate::task_dir::{FiledTask, TaskDir, create_private_dir};
+
+/// Who files a task, and what follows from that.
+#[derive(Clone, Copy, Debug)]
+pub enum FiledBy<'a> {
+    /// The user's own shell, whose environment comes with the request.
+    Shell,
+    /// A browser. The task gets the environment of the resident process, and must be in one of these directories.
+    Browser { env: &'a EnvSnapshot, roots: &'a [PathBuf] },
+}
+
+/// A task that can be filed.
+#[derive(Debug)]
+pub(crate) struct Filing {
+    spec: TaskSpec,
+    env: Environment,
+    by: String,
+}
+
+/// Longest prompt.
+const MAX_PROMPT_BYTES: usize = 1024 * 1024;
+/// Longest title, in characters.
+const MAX_TITLE_CHARS: usize = 80;
+/// Names that are tried for a new task.
+const MAX_NAMES: u32 = 16;
+
+/// Checks a request against the configuration and the machine.
+pub(crate) fn check(
+    request: &FileReviewRequest,
+    filed_by: &FiledBy<'_>,
+    config: &Config,
+) -> Result<Filing, RunnerError> {
+    let folder = folder(request, filed_by)?;
+    let env = match filed_by {
+        FiledBy::Shell => {
+            let pairs = request.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+            Environment::capture(pairs)
+        }
+        FiledBy::Browser { env, .. } => Environment::capture(env.iter()),
+    };
+    let review = &config.review;
+    let reviewers = match request.reviewers.is_empty() && request.gates.is_empty() {
+        true => &review.reviewers,
+        false => &request.reviewers,
+    };
+    let builder = request.builder.as_ref().unwrap_or(&review.builder);
+    let role = |text: &String| role(text, config, &env);
+    if request.prompt.len() > MAX_PROMPT_BYTES {
+        return Err(RunnerError::Invalid(format!("the prompt is larger than {MAX_PROMPT_BYTES} bytes")));
+    }
+    let spec = TaskSpec {
+        title: title(request),
+        prompt: request.prompt.trim().to_owned(),
+        workspace: mode(request, &folder, &env)?,
+        folder: folder.display().to_string(),
+        builder: role(builder)?,
+        reviewers: reviewers.iter().map(role).collect::<Result<_, _>>()?,
+        arbiter: request.arbiter.as_ref().map(role).transpose()?,
+        quorum: request.quorum,
+        gates: request.gates.iter().map(|gate| gate.trim().to_owned()).filter(|gate| !gate.is_empty()).collect(),
+        rounds: request.rounds.unwrap_or(review.rounds),
+        round_timeout_secs: request
+            .round_timeout_secs
+            .or_else(|| review.round_timeout.get().map(|timeout| timeout.as_secs()))
+            .unwrap_or(u64::from(u32::MAX)),
+        budget: Budget { micros: request.budget_micros, tokens: request.budget_tokens },
+        policy: belay_review::convergence::Policy::default(),
+    };
+    // The pure checks, before anything is written.
+    Task::new(spec.clone(), now())?;
+    Ok(Filing { spec, env, by: request.by.clone().unwrap_or_else(|| "unknown".to_owned()) })
+}
+
+/// Writes the task. It exists once its last file does.
+pub(crate) fn store(root: &Path, config: &ReviewConfig, filing: Filing) -> Result<OpenTask, RunnerError> {
+    let write = |path: &Path, source| RunnerError::Write { path: path.to_owned(), source };
+    let mut names = (0..MAX_NAMES).map(|_| TaskDir::new(root, &new_id()));
+    let dir = names.find(|dir| !dir.path().exists());
+    let dir = dir.ok_or_else(|| RunnerError::Invalid("cannot find a free id".to_owned()))?;
+    dir.create().map_err(|source| write(dir.path(), source))?;
+    let artifacts = match config.artifacts_dir.as_str() {
+        "" => dir.path().to_owned(),
+        moved => PathBuf::from(moved).join(dir.id()),
+    };
+    let env_file = dir.path().join("env");
+    let stored = filing.env.save(&env_file).map_err(|source| write(&env_file, source)).and_then(|()| {
+        create_private_dir(&artifacts).map_err(|source| write(&artifacts, source))?;
+        let filed = FiledTask { at: now(), by: filing.by, spec: filing.spec, artifacts };
+        dir.write_json("task.json", &filed)?;
+        OpenTask::open(dir.clone())
+    });
+    match stored {
+        Ok(open) => {
+            open.write_derived();
+            Ok(open)
+        }
+        Err(error) => {
+            // Without `task.json` it is not a task, but it takes space.
+            let _ = std::fs::remove_dir_all(dir.path());
+            Err(error)
+        }
+    }
+}
+
+/// Short enough to type, without letters that look alike.
+fn new_id() -> String {
+    const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstvwxyz";
+    // The low bits are random.
+    let random = uuid::Uuid::now_v7().as_u128();
+    let digits = (0..6).map(|place| {
+        let index = (random >> (place * 8)) as usize % ALPHABET.len();
+        char::from(ALPHABET[index])
+    });
+    format!("r-{}", digits.collect::<String>())
+}
+
+fn folder(request: &FileReviewRequest, filed_by: &FiledBy<'_>) -> Result<PathBuf, RunnerError> {
+    let wanted = Path::new(&request.folder);
+    if !wanted.is_absolute() {
+        return Err(RunnerError::Invalid(format!("the directory must be an absolute path, not `{}`", request.folder)));
+    }
+    let folder = wanted.canonicalize().map_err(|source| RunnerError::Read { path: wanted.to_owned(), source })?;
+    if !folder.is_dir() {
+        return Err(RunnerError::Invalid(format!("{} is not a directory", folder.display())));
+    }
+    match filed_by {
+        FiledBy::Browser { roots, .. } if !roots.iter().any(|root| folder.starts_with(root)) => {
+            Err(RunnerError::OutsideRoots(folder))
+        }
+        _ => Ok(folder),
+    }
+}
+
+fn title(request: &FileReviewRequest) -> String {
+    let given = request.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let first_line = || request.prompt.trim().lines().next().unwrap_or_default().trim_start_matches(['#', ' ']);
+    let title = given.unwrap_or_else(first_line);
+    let mut short: String = title.chars().take(MAX_TITLE_CHARS).collect();
+    if short.len() < title.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// The workspace, as far as the folder allows it.
+fn mode(request: &FileReviewRequest, folder: &Path, env: &Environment) -> Result<WorkspaceMode, RunnerError> {
+    let mode = match request.workspace.as_deref() {
+        None | Some("" | "worktree") => WorkspaceMode::Worktree,
+        Some("worktree_with_changes") => WorkspaceMode::WorktreeWithChanges,
+        Some("in_place") => return Ok(WorkspaceMode::InPlace),
+        Some(other) => {
+            let message = format!("unknown workspace `{other}`; use worktree, worktree_with_changes or in_place");
+            return Err(RunnerError::Invalid(message));
+        }
+    };
+    let state = workspace::inspect(folder, &env.variables())?;
+    state.check(
+        folder,
+        match mode {
+            WorkspaceMode::Worktree => workspace::Mode::Worktree,
+            _ => workspace::Mode::WorktreeWithChanges,
+        },
+    )?;
+    Ok(mode)
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// `agent` or `agent@model`: an agent that can run headless and is installed, or the path of a program.
+fn role(text: &str, config: &Config, env: &Environment) -> Result<Role, RunnerError> {
+    let (name, model) = match text.split_once('@') {
+        Some((name, model)) => (name.trim(), Some(model.trim().to_owned()).filter(|model| !model.is_empty())),
+        None => (text.trim(), None),
+    };
+    if name.contains('/') {
+        return match Path::new(name) {
+            // Relative to the workspace it would be a file that the builder can change.
+            path if path.is_relative() => {
+                Err(RunnerError::Invalid(format!("a program must be an absolute path, not `{name}`")))
+            }
+            path if !is_program(path) => Err(RunnerError::Invalid(format!("`{name}` is not an executable file"))),
+            _ => Ok(Role { agent: name.to_owned(), model }),
+        };
+    }
+    let agent = belay_agents::find(name).filter(|agent| agent.headless.is_some()).ok_or_else(|| {
+        let known: Vec<&str> =
+            belay_agents::AGENTS.iter().filter(|agent| agent.headless.is_some()).map(|agent| agent.id).collect();
+        RunnerError::UnknownAgent(
+            name.to_owned(),
+            format!("known are {}; give the path of any other program", known.join(", ")),
+        )
+    })?;
+    let configured = config.agent_program(agent.id);
+    let path: EnvSnapshot = env.get("PATH").map(|path| ("PATH", path.clone())).into_iter().collect();
+    let is_installed = match &configured {
+        Some(program) => program.is_file(),
+        None => path.find_executable(agent.executable).is_some(),
+    };
+    if !is_installed {
+        let program = configured.map_or_else(|| agent.executable.to_owned(), |program| program.display().to_string());
+        return Err(RunnerError::NotInstalled { agent: agent.id.to_owned(), program });
+    }
+    Ok(Role { agent: agent.id.to_owned(), model })
+}

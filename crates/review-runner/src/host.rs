@@ -1,0 +1,21 @@
+//! What the runner needs from the process it lives in.
+
+use std::fmt;
+use std::path::Path;
+
+use belay_config::Config;
+
+/// The resident process.
+pub trait Host: Send + Sync + fmt::Debug {
+    /// The user's configuration, read again: a change needs no restart.
+    fn config(&self) -> Result<Config, String>;
+
+    /// A task changed. Called often while an agent works.
+    fn task_changed(&self, id: &str);
+
+    /// Whether a person or Belay holds this session (`agent:id`).
+    fn is_held(&self, session: &str) -> bool;
+
+    /// Whether a session that has not ended works below this directory.
+    fn has_live_session(&self, dir: &Path) -> bool;
+}

@@ -1,0 +1,71 @@
+//! A task with its journal open: the only way to change one.
+
+use std::path::PathBuf;
+
+use belay_clock::now;
+use belay_drive::workspace::Workspace;
+use belay_review::Task;
+use belay_review::task::Record;
+
+use crate::error::RunnerError;
+use crate::read;
+use crate::task_dir::{FiledTask, Journal, JournalEntry, TaskDir, write_artifact, write_json};
+
+/// A task that can be changed.
+#[derive(Debug)]
+pub(crate) struct OpenTask {
+    pub(crate) dir: TaskDir,
+    pub(crate) filed: FiledTask,
+    pub(crate) task: Task,
+    pub(crate) entries: Vec<JournalEntry>,
+    journal: Journal,
+}
+
+impl OpenTask {
+    pub(crate) fn open(dir: TaskDir) -> Result<Self, RunnerError> {
+        let journal = dir.open_journal()?;
+        let (filed, task, entries) = dir.replay()?;
+        Ok(Self { dir, filed, task, entries, journal })
+    }
+
+    /// Applies a record and writes it. If either fails, the task is what it was.
+    pub(crate) fn record(&mut self, record: Record) -> Result<(), RunnerError> {
+        let mut changed = self.task.clone();
+        let entry = JournalEntry { at: now(), record };
+        changed.apply(entry.at, &entry.record)?;
+        self.journal.append(&entry)?;
+        self.task = changed;
+        self.entries.push(entry);
+        self.write_derived();
+        Ok(())
+    }
+
+    /// Writes what can be derived from the journal. A failure costs a list its freshness and nothing else.
+    pub(crate) fn write_derived(&self) {
+        let summary = read::summary(&self.dir, &self.filed, &self.task);
+        let mut written = self.dir.write_json("meta.json", &summary);
+        if self.filed.artifacts != self.dir.path() {
+            written = written.and_then(|()| write_json(&self.filed.artifacts.join("meta.json"), &summary));
+        }
+        let ledger = serde_json::to_vec_pretty(&self.task.ledger).unwrap_or_default();
+        written = written.and_then(|()| write_artifact(&self.filed.artifacts, "ledger.json", &ledger));
+        if let Err(error) = written {
+            tracing::warn!(task = self.dir.id(), %error, "cannot write the summary of a review task");
+        }
+    }
+
+    pub(crate) fn workspace(&self) -> Result<Option<Workspace>, RunnerError> {
+        self.dir.read_json("workspace.json")
+    }
+
+    /// The tree of the last finished build.
+    pub(crate) fn built_tree(&self) -> Option<String> {
+        self.task.rounds.iter().rev().find_map(|round| round.built.as_ref()).map(|built| built.tree.clone())
+    }
+
+    /// The directory in which the builder works, if it is the person's own: only one task may use it at a time.
+    pub(crate) fn exclusive_dir(&self) -> Option<PathBuf> {
+        use belay_review::task::WorkspaceMode;
+        (self.task.spec.workspace == WorkspaceMode::InPlace).then(|| PathBuf::from(&self.task.spec.folder))
+    }
+}

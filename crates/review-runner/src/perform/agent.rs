@@ -1,0 +1,144 @@
+//! Running an agent in a step.
+
+use std::path::PathBuf;
+
+use belay_clock::now;
+use belay_drive::headless::{Ending, HeadlessResult};
+use belay_drive::limits;
+use belay_review::task::{Role, Spend, StepOutcome};
+
+use super::{Performed, StepContext, known_agent};
+use crate::agent_run::{AgentCommand, AgentRun, RunEnd};
+use crate::error::RunnerError;
+use crate::task_dir::write_artifact;
+
+/// What an agent is asked in a step.
+pub(super) struct AgentTurn<'a> {
+    pub(super) role: &'a Role,
+    pub(super) access: &'static str,
+    /// Name of the artifact that holds the prompt.
+    pub(super) prompt_name: String,
+    pub(super) prompt: String,
+    /// JSON schema of the answer, if the agent's CLI enforces one.
+    pub(super) schema: Option<&'static str>,
+}
+
+/// How an agent's run ended.
+pub(super) enum AgentEnd {
+    /// The agent finished its work.
+    Answered { result: Box<HeadlessResult>, spend: Spend },
+    /// It did not, and the step ends with it.
+    Ended(Performed),
+}
+
+/// Starts the agent and waits for it.
+pub(super) fn run(context: &StepContext, turn: &AgentTurn<'_>) -> Result<AgentEnd, RunnerError> {
+    write_artifact(context.artifacts(), &turn.prompt_name, turn.prompt.as_bytes())?;
+    let env = context.environment()?;
+    let workspace = context.workspace()?;
+    let schema = turn.schema.map(|schema| write_schema(context, schema)).transpose()?;
+    let known = known_agent(&turn.role.agent);
+    let resume = context.run.resume.as_deref().map(native_id);
+    let command = AgentCommand {
+        agent: &turn.role.agent,
+        model: turn.role.model.as_deref(),
+        access: known.map(|_| turn.access),
+        dir: workspace.dir(),
+        prompt: &context.artifacts().join(&turn.prompt_name),
+        schema: schema.as_deref(),
+        resume: resume.filter(|_| known.is_some()),
+        timeout: context.timeout(),
+        budget: context.task.budget_left(),
+        env: &env,
+    };
+    let run = AgentRun::start(&command, &context.dir, context.run.attempt)?;
+    wait(context, turn.role, run)
+}
+
+/// Waits for an agent that a process before this one started.
+pub(super) fn adopt(context: &StepContext, role: &Role) -> Result<AgentEnd, RunnerError> {
+    match AgentRun::find(&context.dir, context.run.attempt)? {
+        Some(run) => wait(context, role, run),
+        None => Ok(AgentEnd::Ended(Performed::Interrupted { spend: Spend::default() })),
+    }
+}
+
+fn wait(context: &StepContext, role: &Role, run: AgentRun) -> Result<AgentEnd, RunnerError> {
+    let is_adopted = run.is_adopted();
+    let path = context.dir.run_file(context.run.attempt, "jsonl");
+    let end = run.wait(&context.cancel, || context.host.task_changed(context.dir.id()));
+    let RunEnd { output, stderr } = end.map_err(|source| RunnerError::Read { path, source })?;
+    let Some(result) = output.result else {
+        let spend = output.spend;
+        return Ok(AgentEnd::Ended(match is_adopted || context.cancel.is_set() {
+            // The process died with the one that started it, at a reboot for example.
+            true => Performed::Interrupted { spend },
+            false => Performed::Finished { outcome: StepOutcome::Crashed { why: last_line(&stderr) }, spend },
+        }));
+    };
+    let spend = Spend { micros: result.micros.unwrap_or(0), tokens: result.usage.total(), millis: result.duration_ms };
+    if result.ending == Ending::Finished {
+        return Ok(AgentEnd::Answered { result: Box::new(result), spend });
+    }
+    Ok(AgentEnd::Ended(not_finished(context, role, &result, spend)))
+}
+
+fn not_finished(context: &StepContext, role: &Role, result: &HeadlessResult, spend: Spend) -> Performed {
+    let session = result.session.clone();
+    let outcome = match &result.ending {
+        Ending::Finished => StepOutcome::Crashed { why: "the agent finished without an answer".to_owned() },
+        Ending::Refused { why } => StepOutcome::Refused { why: why.clone() },
+        Ending::Limited { message, until } => {
+            let account = account(context, role);
+            let until = context.limits.record(&account, *until, message, now());
+            StepOutcome::Limited { account, until, session }
+        }
+        // A killed session stays killed.
+        Ending::Held { state, reason } if state == "killed" => StepOutcome::Refused { why: reason.clone() },
+        Ending::Held { reason, .. } => match session {
+            _ if is_over_budget(context, spend) => StepOutcome::OverBudget,
+            Some(session) => StepOutcome::Paused { session, reason: reason.clone() },
+            None => StepOutcome::Crashed { why: reason.clone() },
+        },
+        Ending::TimedOut => StepOutcome::TimedOut,
+        // A shutdown, or a person's decision that the task knows already.
+        Ending::Cancelled if context.cancel.is_set() => return Performed::Interrupted { spend },
+        Ending::Cancelled => StepOutcome::Crashed { why: "someone ended the agent's process".to_owned() },
+        Ending::Crashed { status, signal, last_output } => {
+            let how = match (signal, status) {
+                (Some(signal), _) => format!("killed by signal {signal}"),
+                (None, status) => format!("failed with status {}", status.unwrap_or(1)),
+            };
+            StepOutcome::Crashed { why: format!("{} {how}: {}", role.agent, last_line(last_output)) }
+        }
+    };
+    Performed::Finished { outcome, spend }
+}
+
+/// Whether the hold comes from the task's own budget.
+fn is_over_budget(context: &StepContext, spend: Spend) -> bool {
+    let left = context.task.budget_left();
+    left.micros.is_some_and(|micros| spend.micros >= micros) || left.tokens.is_some_and(|tokens| spend.tokens >= tokens)
+}
+
+/// The account that an agent uses.
+pub(super) fn account(context: &StepContext, role: &Role) -> String {
+    let env = context.environment().unwrap_or_default();
+    known_agent(&role.agent).map_or_else(|| role.agent.clone(), |agent| limits::account(agent, &env))
+}
+
+/// The agent's own id in `agent:id`.
+fn native_id(session: &str) -> &str {
+    session.split_once(':').map_or(session, |(_, id)| id)
+}
+
+fn write_schema(context: &StepContext, schema: &str) -> Result<PathBuf, RunnerError> {
+    write_artifact(context.dir.path(), "verdict-schema.json", schema.as_bytes())?;
+    Ok(context.dir.path().join("verdict-schema.json"))
+}
+
+/// The last line with content, which usually names the error.
+fn last_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+    line.unwrap_or("it printed nothing").chars().take(400).collect()
+}

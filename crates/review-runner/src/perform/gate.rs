@@ -1,0 +1,44 @@
+//! Runs a gate on the tree that was built.
+
+use belay_drive::gate::{self, GateRun};
+use belay_review::task::{GateResult, Spend, Step, StepOutcome};
+
+use super::{Performed, StepContext, numbered};
+use crate::agent_run::marker;
+use crate::error::RunnerError;
+
+pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, RunnerError> {
+    let Step::Gate { round, .. } = context.run.step else {
+        return Err(RunnerError::Invalid("not a gate".to_owned()));
+    };
+    let command = context.task.spec.gates.get(index);
+    let command = command.ok_or_else(|| RunnerError::Invalid(format!("the task has no gate {}", index + 1)))?;
+    let workspace = context.workspace()?;
+    let bound = gate::run_bound(
+        &workspace,
+        &GateRun {
+            command,
+            dir: workspace.dir(),
+            env: &context.environment()?.variables(),
+            timeout: Some(context.timeout()),
+            cancel: context.cancel.handle(),
+            marker: Some(&marker(&context.dir, context.run.attempt)),
+            output_file: Some(context.artifacts().join(numbered(round, &format!("-gate-{}.txt", index + 1)))),
+        },
+    )?;
+    let outcome = bound.outcome;
+    let spend = Spend { millis: outcome.duration_ms, ..Spend::default() };
+    if outcome.cancelled {
+        return Ok(Performed::Interrupted { spend });
+    }
+    if outcome.timed_out {
+        return Ok(Performed::Finished { outcome: StepOutcome::TimedOut, spend });
+    }
+    let result = GateResult {
+        command: command.clone(),
+        tree: bound.tree.to_string(),
+        passed: outcome.passed,
+        summary: outcome.summary,
+    };
+    Ok(Performed::Finished { outcome: StepOutcome::Gated(result), spend })
+}

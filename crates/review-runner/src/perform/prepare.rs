@@ -1,0 +1,36 @@
+//! Makes the workspace.
+
+use std::path::PathBuf;
+
+use belay_drive::workspace::{Mode, Workspace, WorkspaceSpec};
+use belay_review::task::{StepOutcome, TaskSpec, WorkspaceMode};
+
+use super::{Performed, StepContext};
+use crate::error::RunnerError;
+
+pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
+    let spec = &context.task.spec;
+    let workspace = Workspace::create(
+        &WorkspaceSpec {
+            id: context.dir.id().to_owned(),
+            folder: PathBuf::from(&spec.folder),
+            mode: mode(spec),
+            parent: context.worktrees.clone(),
+            copy: context.config.drive.copy.clone(),
+            setup: context.config.drive.setup.clone(),
+            setup_timeout: Some(context.timeout()),
+            env: context.environment()?.variables(),
+        },
+        context.cancel.handle(),
+    )?;
+    context.dir.write_json("workspace.json", &workspace)?;
+    Ok(Performed::new(StepOutcome::Prepared))
+}
+
+pub(crate) fn mode(spec: &TaskSpec) -> Mode {
+    match spec.workspace {
+        WorkspaceMode::Worktree => Mode::Worktree,
+        WorkspaceMode::WorktreeWithChanges => Mode::WorktreeWithChanges,
+        WorkspaceMode::InPlace => Mode::InPlace,
+    }
+}

@@ -1,0 +1,98 @@
+//! What a task does, waits for, or why it ended, in one sentence.
+//!
+//! Paths and commands are in backticks, which the dashboard shows as code.
+
+use std::path::Path;
+
+use belay_review::Task;
+use belay_review::convergence::Dispute;
+use belay_review::task::{Attention, DoneBy, Phase, ReviewKind, Running, Step, Waiting};
+
+/// The state of a task as a sentence.
+pub(crate) fn status(task: &Task) -> String {
+    let clause = clause(task);
+    let mut chars = clause.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
+}
+
+/// An agent as people call it.
+pub(crate) fn agent_name(agent: &str) -> String {
+    match belay_agents::find(agent) {
+        Some(known) => known.display_name.to_owned(),
+        None => {
+            Path::new(agent).file_name().map_or_else(|| agent.to_owned(), |name| name.to_string_lossy().into_owned())
+        }
+    }
+}
+
+fn clause(task: &Task) -> String {
+    if let Some(waiting) = &task.waiting {
+        return match waiting {
+            Waiting::Limit { account, until } => format!("waits until {until}: usage limit of {account}"),
+            Waiting::Lock { holder } => format!("waits for {holder}, which works in the same directory"),
+            Waiting::Pause { session, reason } => format!("`{session}` is paused: {}", reason.trim_end_matches('.')),
+        };
+    }
+    match &task.phase {
+        Phase::Queued => "waits for a worker".to_owned(),
+        Phase::Preparing => "prepares the workspace".to_owned(),
+        Phase::Building { round } => {
+            format!("{} builds round {round}", agent_name(&task.spec.builder.agent))
+        }
+        Phase::Gating { round } => format!("runs the gates of round {round}"),
+        Phase::Reviewing { round } => match task.running() {
+            Some(Running { step: Step::Review { reviewer, kind, .. }, .. }) => {
+                let what = match kind {
+                    ReviewKind::Final => "reviews everything once more, round",
+                    ReviewKind::Arbitration => "decides the dispute of round",
+                    ReviewKind::Full | ReviewKind::Delta => "reviews round",
+                };
+                format!("{} {what} {round}", agent_name(reviewer))
+            }
+            _ => format!("the review of round {round} is next"),
+        },
+        Phase::Done { by } => done(by, task),
+        Phase::NeedsAttention { why } => attention(why),
+        Phase::Cancelled { by } => format!("cancelled by {by}"),
+        Phase::Failed { why } => format!("failed in {}", why.trim_end_matches('.')),
+    }
+}
+
+/// Agents in a sentence.
+fn named(agents: &[String]) -> String {
+    let names: Vec<String> = agents.iter().map(|agent| agent_name(agent)).collect();
+    names.join(" and ")
+}
+
+fn done(by: &DoneBy, task: &Task) -> String {
+    let rounds = task.rounds.len();
+    let rounds = format!("{rounds} round{}", if rounds == 1 { "" } else { "s" });
+    match by {
+        DoneBy::Reviewers { names } => format!("approved by {} after {rounds}", named(names)),
+        DoneBy::Gates => format!("all gates passed after {rounds}"),
+        DoneBy::Person { name } => format!("accepted by {name} after {rounds}"),
+    }
+}
+
+pub(crate) fn attention(why: &Attention) -> String {
+    match why {
+        Attention::RoundsUsed { rounds } => format!("issues are open after all {rounds} rounds"),
+        Attention::BudgetUsed => "the budget is used up".to_owned(),
+        Attention::BlockedOnHuman { reviewer, action } => {
+            format!("{} needs a person: {}", agent_name(reviewer), action.trim_end_matches('.'))
+        }
+        Attention::Dispute { how } => match how {
+            Dispute::Unchanged => "the builder no longer changes anything, and issues are open".to_owned(),
+            Dispute::BackAndForth => "the builder changes the same files back and forth".to_owned(),
+            Dispute::NoProgress => "several rounds closed no issue".to_owned(),
+        },
+        Attention::Reseeding => "each fix introduces new issues, also after a revert".to_owned(),
+        Attention::GateStuck { gate } => format!("the gate fails in the same way every round: {gate}"),
+        Attention::NoVerdict { reviewer, why } => {
+            format!("{} gave no verdict: {}", agent_name(reviewer), why.trim_end_matches('.'))
+        }
+        Attention::TreeChanged { reviewer } => format!("files changed during the review by {}", agent_name(reviewer)),
+        Attention::Refused { role, why } => format!("the {role} cannot run without you: {}", why.trim_end_matches('.')),
+    }
+}

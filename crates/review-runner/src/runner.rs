@@ -1,0 +1,383 @@
+//! The runner: files tasks, takes decisions, lands results.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use belay_clock::now;
+use belay_config::Paths;
+use belay_drive::environment::Environment;
+use belay_drive::limits::Limits;
+use belay_drive::workspace::{Land, Landed, Removed, TreeId, Workspace};
+use belay_ipc::views::{LandedView, ReviewSummaryView, ReviewsView};
+use belay_ipc::{FileReviewRequest, LandReviewRequest, ReviewDecision, ReviewsRequest};
+use belay_review::task::{Answer, Budget, Decision, DoneBy, Phase, Record};
+
+use crate::agent_run::{CancelFlag, end_leftovers};
+use crate::error::RunnerError;
+use crate::filing::{self, FiledBy};
+use crate::host::Host;
+use crate::open_task::OpenTask;
+use crate::read::{SummaryCache, agent_name};
+use crate::task_dir::{LandRecord, TaskDir, create_private_dir};
+use crate::{read, scheduler};
+
+/// How long the end of a step is awaited before its result lands.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Runs the review tasks of one state directory.
+#[derive(Debug)]
+pub struct Runner {
+    shared: Arc<Shared>,
+    scheduler: Mutex<Option<JoinHandle<()>>>,
+    summaries: Mutex<SummaryCache>,
+}
+
+/// What the scheduler, the steps and the callers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) host: Arc<dyn Host>,
+    /// Directory of all tasks.
+    pub(crate) root: PathBuf,
+    pub(crate) worktrees: PathBuf,
+    pub(crate) config_dir: PathBuf,
+    pub(crate) belay_home: Option<PathBuf>,
+    pub(crate) limits: Arc<Limits>,
+    state: Mutex<State>,
+    pub(crate) changed: Condvar,
+}
+
+/// The unfinished tasks.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) tasks: BTreeMap<String, Entry>,
+    /// Nothing new starts.
+    pub(crate) paused: bool,
+    pub(crate) shutdown: bool,
+    /// Something changed since the scheduler looked.
+    pub(crate) woken: bool,
+}
+
+/// An unfinished task.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) task: Arc<Mutex<OpenTask>>,
+    pub(crate) in_flight: Option<InFlight>,
+}
+
+/// A step that runs.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) cancel: Arc<CancelFlag>,
+    pub(crate) account: Option<String>,
+    pub(crate) exclusive_dir: Option<PathBuf>,
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the scheduler look again.
+    pub(crate) fn wake(&self) {
+        self.lock().woken = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Runner {
+    /// Loads the unfinished tasks and continues them.
+    pub fn start(paths: &Paths, host: Arc<dyn Host>) -> std::io::Result<Self> {
+        let config_dir = paths.config_file().parent().unwrap_or(Path::new("/")).to_owned();
+        let root = root(paths);
+        let shared = Arc::new(Shared {
+            host,
+            worktrees: paths.state().join("worktrees"),
+            // State and configuration are in one directory only if a home directory was chosen.
+            belay_home: (config_dir == paths.state()).then(|| config_dir.clone()),
+            config_dir,
+            limits: Arc::new(Limits::load(paths.state().join("limits.json"))),
+            state: Mutex::new(State { paused: pause_file(&root).exists(), ..State::default() }),
+            changed: Condvar::new(),
+            root,
+        });
+        // Of tasks that were cancelled just before the last process was killed: nobody else ends what they run.
+        let mut leftovers = Vec::new();
+        for dir in read::task_dirs(&shared.root) {
+            if dir.read_summary().is_some_and(|summary| summary.phase.has_ended()) {
+                leftovers.extend(dir.markers());
+                continue;
+            }
+            match OpenTask::open(dir) {
+                Ok(open) if open.task.phase.is_final() => {
+                    open.write_derived();
+                    leftovers.extend(open.dir.markers());
+                }
+                Ok(open) => insert(&mut shared.lock(), open),
+                Err(error) => tracing::error!(%error, "cannot continue a review task"),
+            }
+        }
+        if !leftovers.is_empty() {
+            std::thread::Builder::new()
+                .name("review leftovers".to_owned())
+                .spawn(move || leftovers.into_iter().for_each(end_leftovers))?;
+        }
+        let scheduler = {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new().name("reviews".to_owned()).spawn(move || scheduler::run(&shared))?
+        };
+        Ok(Self { shared, scheduler: Mutex::new(Some(scheduler)), summaries: Mutex::default() })
+    }
+
+    /// Files a task.
+    pub fn file(&self, request: &FileReviewRequest, filed_by: &FiledBy<'_>) -> Result<ReviewSummaryView, RunnerError> {
+        let config = self.shared.host.config().map_err(RunnerError::Config)?;
+        let filing = filing::check(request, filed_by, &config)?;
+        // Counted and inserted under one lock, so that two requests cannot both take the last place.
+        let mut state = self.shared.lock();
+        let queued = state.tasks.values().filter(|entry| is_queued(entry)).count();
+        let depth = config.review.queue_depth;
+        let free = usize::try_from(config.review.workers)
+            .unwrap_or(1)
+            .saturating_sub(state.tasks.values().filter(|entry| entry.in_flight.is_some()).count());
+        if queued >= usize::try_from(depth).unwrap_or(usize::MAX).saturating_add(free) {
+            return Err(RunnerError::QueueFull { depth });
+        }
+        let open = filing::store(&self.shared.root, &config.review, filing)?;
+        let summary = read::summary(&open.dir, &open.filed, &open.task);
+        insert(&mut state, open);
+        state.woken = true;
+        drop(state);
+        self.shared.changed.notify_all();
+        self.shared.host.task_changed(&summary.id);
+        Ok(summary)
+    }
+
+    /// Takes a person's decision. It is durable when this returns.
+    pub fn decide(&self, id: &str, decision: &ReviewDecision, by: &str) -> Result<ReviewSummaryView, RunnerError> {
+        let dir = self.resolve(id)?;
+        let decision = match decision {
+            ReviewDecision::Cancel => Decision::Cancel,
+            ReviewDecision::Resume { rounds, budget_micros, budget_tokens } => {
+                let budget = Budget { micros: *budget_micros, tokens: *budget_tokens };
+                Decision::Resume { rounds: *rounds, budget: (budget != Budget::default()).then_some(budget) }
+            }
+            ReviewDecision::Waive { issue, why } => {
+                let issue = issue.parse().map_err(RunnerError::Invalid)?;
+                Decision::Waive { issue, why: why.clone() }
+            }
+            ReviewDecision::Answer { done, fix } => {
+                // An empty text must not accept the work by accident.
+                let fix = fix.as_deref().map(str::trim).filter(|fix| !fix.is_empty());
+                let answer = match (done, fix) {
+                    (true, None) => Answer::Done,
+                    (false, Some(text)) => Answer::Fix { text: text.to_owned() },
+                    _ => {
+                        return Err(RunnerError::Invalid(
+                            "say either that the work is done, or what to fix".to_owned(),
+                        ));
+                    }
+                };
+                Decision::Answer { answer }
+            }
+            ReviewDecision::Archive => return self.archive(&dir),
+        };
+        let mut state = self.shared.lock();
+        let task = match state.tasks.get(dir.id()) {
+            Some(entry) => Arc::clone(&entry.task),
+            None => Arc::new(Mutex::new(OpenTask::open(dir.clone())?)),
+        };
+        let summary = {
+            let mut open = task.lock().unwrap_or_else(PoisonError::into_inner);
+            open.record(Record::Decided { by: by.to_owned(), decision })?;
+            let is_final = open.task.phase.is_final();
+            let summary = read::summary(&open.dir, &open.filed, &open.task);
+            drop(open);
+            match state.tasks.get(dir.id()) {
+                // The process ends; its late result is not recorded.
+                Some(Entry { in_flight: Some(in_flight), .. }) if is_final => in_flight.cancel.set(),
+                Some(_) if is_final => drop(state.tasks.remove(dir.id())),
+                None if !is_final => {
+                    state.tasks.insert(dir.id().to_owned(), Entry { task, in_flight: None });
+                }
+                _ => {}
+            }
+            summary
+        };
+        state.woken = true;
+        drop(state);
+        self.shared.changed.notify_all();
+        self.shared.host.task_changed(dir.id());
+        Ok(summary)
+    }
+
+    /// Merges or applies the result of an ended task.
+    pub fn land(&self, request: &LandReviewRequest, by: &str) -> Result<LandedView, RunnerError> {
+        let dir = self.resolve(&request.id)?;
+        let (open, tree) = self.open_result(&dir)?;
+        let workspace = workspace(&open)?;
+        let how = if request.apply { Land::Apply } else { Land::Merge };
+        let message = commit_message(&open);
+        let landed = workspace.land(&tree, how, &message)?;
+        let (text, commit) = match landed {
+            Landed::Merged { commit, .. } => (format!("merged as {}", short(&commit)), Some(commit)),
+            Landed::Applied { files } => {
+                (format!("applied to {} files of the project, not committed", files.len()), None)
+            }
+            Landed::AlreadyThere => ("the project already has the result".to_owned(), None),
+        };
+        let record = LandRecord { at: now(), by: by.to_owned(), message: text.clone(), commit: commit.clone() };
+        dir.write_json("landed.json", &record)?;
+        open.write_derived();
+        let kept = match workspace.remove(&tree, self.shared.host.has_live_session(workspace.dir())) {
+            Ok(Removed::Kept(because)) => Some(because.to_string()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        let kept = kept.map_or_else(String::new, |why| format!("; the worktree is kept: {why}"));
+        self.shared.host.task_changed(dir.id());
+        Ok(LandedView { message: format!("{text}{kept}"), commit })
+    }
+
+    /// Keeps the result as a branch, and removes the worktree.
+    fn archive(&self, dir: &TaskDir) -> Result<ReviewSummaryView, RunnerError> {
+        let (open, tree) = self.open_result(dir)?;
+        let workspace = workspace(&open)?;
+        workspace.archive(&tree)?;
+        match workspace.remove(&tree, self.shared.host.has_live_session(workspace.dir()))? {
+            Removed::Kept(because) => Err(RunnerError::Invalid(format!("the worktree is kept: {because}"))),
+            _ => Ok(read::summary(&open.dir, &open.filed, &open.task)),
+        }
+    }
+
+    /// An ended task and its result.
+    fn open_result(&self, dir: &TaskDir) -> Result<(OpenTask, TreeId), RunnerError> {
+        let mut state = self.shared.lock();
+        while let Some(entry) = state.tasks.get(dir.id()) {
+            let is_final = entry.task.lock().unwrap_or_else(PoisonError::into_inner).task.phase.is_final();
+            match (is_final, &entry.in_flight) {
+                (false, _) => return Err(RunnerError::StillRunning),
+                (true, None) => break,
+                // A task ends with a record; the thread that wrote it, or a cancelled process, takes a moment longer.
+                (true, Some(_)) => {
+                    let waited = self.shared.changed.wait_timeout(state, END_TIMEOUT);
+                    let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                    if timeout.timed_out() {
+                        return Err(RunnerError::StillRunning);
+                    }
+                    state = guard;
+                }
+            }
+        }
+        drop(state);
+        let open = OpenTask::open(dir.clone())?;
+        let tree = open.built_tree().ok_or(RunnerError::NothingBuilt)?;
+        Ok((open, TreeId::new(tree)))
+    }
+
+    /// Pauses or resumes the queue. Running steps finish.
+    pub fn set_paused(&self, paused: bool) -> Result<(), RunnerError> {
+        let path = pause_file(&self.shared.root);
+        let written = match paused {
+            true => create_private_dir(&self.shared.root)
+                .and_then(|()| belay_fs::replace_file(&path, b"", belay_fs::FileMode::Private)),
+            false => match std::fs::remove_file(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            },
+        };
+        written.map_err(|source| RunnerError::Write { path, source })?;
+        self.shared.lock().paused = paused;
+        self.shared.wake();
+        self.shared.host.task_changed("");
+        Ok(())
+    }
+
+    /// The tasks, without the settings of the queue.
+    pub fn summaries(&self, request: &ReviewsRequest) -> ReviewsView {
+        let mut cache = self.summaries.lock().unwrap_or_else(PoisonError::into_inner);
+        read::list_cached(&self.shared.root, request, &mut cache)
+    }
+
+    /// The queue and the tasks.
+    pub fn list(&self, request: &ReviewsRequest) -> Result<ReviewsView, RunnerError> {
+        let config = self.shared.host.config().map_err(RunnerError::Config)?;
+        let mut view = self.summaries(request);
+        let state = self.shared.lock();
+        view.paused = state.paused;
+        view.workers = config.review.workers;
+        view.queue_depth = config.review.queue_depth;
+        Ok(view)
+    }
+
+    /// The directory of the task with this id, or with the only id that begins like this.
+    pub fn resolve(&self, name: &str) -> Result<TaskDir, RunnerError> {
+        read::resolve(&self.shared.root, name)
+    }
+
+    /// Whether the process has to stay for a task.
+    pub fn is_busy(&self) -> bool {
+        !self.shared.lock().tasks.is_empty()
+    }
+
+    /// Ends the running steps. They run again after the next start.
+    pub fn shut_down(&self) {
+        {
+            let mut state = self.shared.lock();
+            state.shutdown = true;
+            for in_flight in state.tasks.values().filter_map(|entry| entry.in_flight.as_ref()) {
+                in_flight.cancel.set();
+            }
+        }
+        self.shared.changed.notify_all();
+        let scheduler = self.scheduler.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if scheduler.is_some_and(|scheduler| scheduler.join().is_err()) {
+            tracing::error!("the scheduler of review tasks panicked");
+        }
+    }
+}
+
+/// The directory of all tasks.
+pub fn root(paths: &Paths) -> PathBuf {
+    paths.state().join("reviews")
+}
+
+/// Exists while the queue is paused.
+pub(crate) fn pause_file(root: &Path) -> PathBuf {
+    root.join("paused")
+}
+
+fn insert(state: &mut State, open: OpenTask) {
+    let id = open.dir.id().to_owned();
+    state.tasks.insert(id, Entry { task: Arc::new(Mutex::new(open)), in_flight: None });
+}
+
+fn is_queued(entry: &Entry) -> bool {
+    let open = entry.task.lock().unwrap_or_else(PoisonError::into_inner);
+    entry.in_flight.is_none() && matches!(open.task.phase, belay_review::task::Phase::Queued)
+}
+
+/// The workspace, whose git runs in the environment of the shell that filed the task.
+fn workspace(open: &OpenTask) -> Result<Workspace, RunnerError> {
+    let env = Environment::load(&open.dir.path().join("env")).unwrap_or_default();
+    Ok(open.workspace()?.ok_or(RunnerError::NothingBuilt)?.with_env(env.variables()))
+}
+
+/// The title, and who accepted the work. A result that nobody accepted can be landed, too, and then says nothing.
+fn commit_message(open: &OpenTask) -> String {
+    let title = &open.task.spec.title;
+    let builder = agent_name(&open.task.spec.builder.agent);
+    match &open.task.phase {
+        Phase::Done { by: DoneBy::Reviewers { names } } => {
+            let reviewers: Vec<String> = names.iter().map(|name| agent_name(name)).collect();
+            format!("{title}\n\nBuilt by {builder}, reviewed by {}.\n", reviewers.join(" and "))
+        }
+        _ => format!("{title}\n\nBuilt by {builder}.\n"),
+    }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
