@@ -41,6 +41,8 @@ pub enum ImportError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{} cannot be read", .path.display())]
     Parse { path: PathBuf, source: serde_json::Error },
+    #[error("the database {} cannot be read", .path.display())]
+    Database { path: PathBuf, source: rusqlite::Error },
     #[error("the imported patterns cannot be written as TOML")]
     Patterns(#[from] toml::ser::Error),
 }
