@@ -20,6 +20,7 @@
 //! | [`operations`] | the operations, their parameters and results |
 //! | [`reads`], [`views`] | operations that change nothing, and their results |
 //! | [`approvals`] | permission prompts that a person can answer |
+//! | [`reviews`] | review tasks: filing, deciding, landing |
 //! | [`hook`] | a hook call and its response |
 //! | [`lines`] | splitting a stream into lines of bounded length |
 //! | [`client`] | the client |
@@ -34,6 +35,7 @@ pub mod lines;
 pub mod operations;
 pub mod protocol;
 pub mod reads;
+pub mod reviews;
 pub mod same_user;
 pub mod views;
 
@@ -53,4 +55,8 @@ pub use reads::{
     FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, OverviewRequest, ReadRequest, ResolveRequest,
     SessionPageRequest, SessionRequest, SessionsRequest, SessionsResponse, ShortNamesRequest, TombstonesRequest,
     TotalsRequest,
+};
+pub use reviews::{
+    DecideReviewRequest, FileReviewRequest, LandReviewRequest, PauseReviewsRequest, ReviewDecision, ReviewRequest,
+    ReviewsRequest,
 };

@@ -17,6 +17,9 @@ use crate::reads::{
     FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, OverviewRequest, ResolveRequest,
     SessionPageRequest, SessionRequest, SessionsRequest, ShortNamesRequest, TombstonesRequest, TotalsRequest,
 };
+use crate::reviews::{
+    DecideReviewRequest, FileReviewRequest, LandReviewRequest, PauseReviewsRequest, ReviewRequest, ReviewsRequest,
+};
 
 /// Every operation, with its parameters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -75,6 +78,18 @@ pub enum Operation {
     Overview(OverviewRequest),
     /// Everything about one session: [`SessionPageView`](crate::views::SessionPageView) or null.
     SessionPage(SessionPageRequest),
+    /// Files a review task: [`ReviewSummaryView`](crate::views::ReviewSummaryView).
+    FileReview(Box<FileReviewRequest>),
+    /// Decides about a review task: [`ReviewSummaryView`](crate::views::ReviewSummaryView).
+    DecideReview(DecideReviewRequest),
+    /// Merges or applies the result of a review task: [`LandedView`](crate::views::LandedView).
+    LandReview(LandReviewRequest),
+    /// Review tasks, newest first: [`ReviewsView`](crate::views::ReviewsView).
+    Reviews(ReviewsRequest),
+    /// One review task: [`ReviewView`](crate::views::ReviewView) or null.
+    Review(ReviewRequest),
+    /// Pauses or resumes the queue of review tasks: [`ReviewsView`](crate::views::ReviewsView).
+    PauseReviews(PauseReviewsRequest),
     /// Finishes pending requests and exits: [`PingResponse`].
     Stop {},
 }

@@ -164,6 +164,8 @@ pub enum ErrorCode {
     Conflict,
     /// The caller is not allowed to do this.
     Forbidden,
+    /// The queue of review tasks is full.
+    QueueFull,
     /// Too many requests; retry.
     Busy,
     /// The store failed.

@@ -3,6 +3,7 @@
 
 mod calls;
 mod overview;
+mod review;
 mod session_page;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,11 @@ use serde::{Deserialize, Serialize};
 
 pub use calls::{CallView, FlagKind, PictureFlag, PictureRow, PictureView, Round, StripBucket};
 pub use overview::{AvoidedLoopView, AvoidedView, NeedKind, NeedView, OverviewView, QuotaView, SpendView, TodayView};
+pub use review::{
+    ArtifactView, BuiltView, GateView, LandedView, ReviewDecisionView, ReviewIssueView, ReviewPhase, ReviewRoundView,
+    ReviewSummaryView, ReviewView, ReviewWait, ReviewerAnswer, ReviewerView, ReviewsView, RoleSpendView,
+    RunningStepView,
+};
 pub use session_page::{EventLineView, FailingTestView, FailingView, FileView, SessionPageView, TreeNodeView};
 
 /// One session.

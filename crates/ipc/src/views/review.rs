@@ -1,0 +1,269 @@
+//! Review tasks: the queue, and one task with its rounds, issues and costs.
+
+use belay_core::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The queue and the tasks, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewsView {
+    /// A person paused the queue: running steps finish, nothing new starts.
+    pub paused: bool,
+    /// Tasks that may run at once.
+    pub workers: u32,
+    /// Tasks that may wait for a worker.
+    pub queue_depth: u32,
+    pub running: u32,
+    pub queued: u32,
+    pub tasks: Vec<ReviewSummaryView>,
+    /// Number of tasks before paging.
+    pub total: u64,
+}
+
+/// Where a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewPhase {
+    #[default]
+    Queued,
+    Preparing,
+    Building,
+    Gating,
+    Reviewing,
+    Done,
+    NeedsAttention,
+    Cancelled,
+    Failed,
+}
+
+impl ReviewPhase {
+    /// Nothing runs anymore. A person may resume a task that is not done.
+    pub fn has_ended(self) -> bool {
+        matches!(self, Self::Done | Self::NeedsAttention | Self::Cancelled | Self::Failed)
+    }
+}
+
+/// A task in a list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewSummaryView {
+    /// Such as `r-7f3k`.
+    pub id: String,
+    pub title: String,
+    /// Absolute path of the project.
+    pub folder: String,
+    pub phase: ReviewPhase,
+    /// What the task does, waits for, or how it ended, in one sentence.
+    pub status: String,
+    /// What is awaited, if a usage limit, a lock or a pause holds the task back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<ReviewWait>,
+    pub since: Timestamp,
+    pub filed_at: Timestamp,
+    /// The current round, 0 before the first one.
+    pub round: u32,
+    pub max_rounds: u32,
+    pub builder: String,
+    pub reviewers: Vec<String>,
+    pub open_issues: u32,
+    pub tokens: u64,
+    /// Known cost in millionths of a US dollar.
+    pub cost_micros: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_micros: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u64>,
+    /// The result was merged or applied, or was made in place.
+    pub landed: bool,
+}
+
+/// Why nothing of a task runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum ReviewWait {
+    /// A usage limit of the account.
+    Limit { account: String, until: Timestamp },
+    /// Another task uses the directory or the account.
+    Lock { holder: String },
+    /// Belay or a person paused the agent's session.
+    Pause { session: String, reason: String },
+}
+
+/// A task with everything that happened to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewView {
+    #[serde(flatten)]
+    pub summary: ReviewSummaryView,
+    pub prompt: String,
+    /// Commands that must succeed.
+    pub gates: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arbiter: Option<String>,
+    /// Approvals that suffice.
+    pub quorum: u32,
+    /// worktree, worktree_with_changes or in_place.
+    pub workspace: String,
+    /// Where the builder works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
+    /// Directory of the prompts, outputs and diffs.
+    pub artifacts_dir: String,
+    pub artifacts: Vec<ArtifactView>,
+    pub rounds: Vec<ReviewRoundView>,
+    pub issues: Vec<ReviewIssueView>,
+    pub roles: Vec<RoleSpendView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<RunningStepView>,
+    /// What a person decided, oldest first.
+    pub decisions: Vec<ReviewDecisionView>,
+    /// A page for the person who decides a dispute, if the task needs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispute: Option<String>,
+}
+
+/// A file of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactView {
+    pub name: String,
+    pub bytes: u64,
+}
+
+/// One round: a build, its gates, its reviews.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewRoundView {
+    pub number: u32,
+    /// What Belay did before the build, such as the revert of a fix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervention: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built: Option<BuiltView>,
+    pub gates: Vec<GateView>,
+    pub reviews: Vec<ReviewerView>,
+    /// Issues that were open after the round.
+    pub open: u32,
+    pub cost_micros: u64,
+    pub tokens: u64,
+    pub millis: u64,
+    /// `NN.diff` exists.
+    pub has_diff: bool,
+}
+
+/// A finished build.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BuiltView {
+    /// Id of the tree.
+    pub tree: String,
+    pub changed: bool,
+    pub files: u32,
+    pub added: u32,
+    pub removed: u32,
+}
+
+/// The result of a gate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateView {
+    pub command: String,
+    pub passed: bool,
+    pub summary: String,
+}
+
+/// A reviewer's answer in a round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewerView {
+    pub reviewer: String,
+    /// full, delta, final or arbitration.
+    pub kind: String,
+    pub answer: ReviewerAnswer,
+    /// Issues that it raised.
+    pub issues: u32,
+    /// The action that a person has to take, or why there is no verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What a reviewer answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewerAnswer {
+    Done,
+    IssuesFound,
+    BlockedOnHuman,
+    /// Its output could not be read, even after a second request.
+    Unreadable,
+    /// It failed, timed out or was limited.
+    NoVerdict,
+}
+
+/// An issue in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewIssueView {
+    /// Such as `I-3`.
+    pub id: String,
+    /// critical, major or minor.
+    pub severity: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    pub claim: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// The change that introduced it: "the task", "fix of round 2", "before the task".
+    pub provenance: String,
+    pub raised_by: Vec<String>,
+    pub raised_in: u32,
+    pub last_raised: u32,
+    /// open, fixed, rejected, waived or follow-up.
+    pub state: String,
+    /// The round that closed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_in: Option<u32>,
+    /// Why it is in this state: the reason, or who waived it and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_reason: Option<String>,
+    /// Why the builder does not want to fix it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objection: Option<String>,
+}
+
+/// What a role cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleSpendView {
+    /// Such as `builder claude`.
+    pub role: String,
+    pub runs: u32,
+    pub millis: u64,
+    pub tokens: u64,
+    pub cost_micros: u64,
+}
+
+/// The step that runs now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunningStepView {
+    /// Such as "the review of round 4 by gemini".
+    pub step: String,
+    /// The agent, or the gate's command.
+    pub actor: String,
+    pub since: Timestamp,
+    /// The supervised session, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The last lines of its progress.
+    pub output: Vec<String>,
+}
+
+/// A person's decision about a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewDecisionView {
+    pub at: Timestamp,
+    pub by: String,
+    /// Such as "waived I-3: not in this release".
+    pub what: String,
+}
+
+/// What became of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LandedView {
+    /// What happened, in one sentence.
+    pub message: String,
+    /// The commit that has the result, if one was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
