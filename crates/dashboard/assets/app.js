@@ -8,5 +8,6 @@ import "./forms.js";
 import "./ask.js";
 import "./mirror.js";
 import "./picture.js";
+import "./events.js";
 import "./keyboard.js";
 import "./live.js";

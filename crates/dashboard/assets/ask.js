@@ -12,6 +12,10 @@ document.addEventListener("click", (event) => {
   form.reset();
   form.action = button.dataset.action ?? "";
   form.dataset.short = button.dataset.short ?? "";
+  for (const [name, value] of Object.entries(JSON.parse(button.dataset.fields ?? "{}"))) {
+    const field = form.elements.namedItem(name);
+    if (field instanceof HTMLInputElement) field.value = String(value);
+  }
   const title = one("[data-title]", ask);
   if (title) title.textContent = button.dataset.title ?? "";
   const output = one("output.answer", form);

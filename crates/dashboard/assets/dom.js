@@ -34,3 +34,9 @@ export const dialog = (id) => {
   const found = document.getElementById(id);
   return found instanceof HTMLDialogElement ? found : null;
 };
+
+/**
+ * A text on one line, without what controls a terminal or reorders text.
+ * @param {string} text
+ */
+export const printable = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, " ");

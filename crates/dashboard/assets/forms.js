@@ -1,6 +1,6 @@
 // Forms post in place: pending, then what the server answered. The row says so.
 // @ts-check
-import { all, around, dialog, one } from "./dom.js";
+import { all, around, dialog, one, printable } from "./dom.js";
 import { refresh } from "./refresh.js";
 
 /**
@@ -17,6 +17,7 @@ document.addEventListener("submit", (event) => {
   if (!(form instanceof HTMLFormElement) || !("post" in form.dataset)) return;
   event.preventDefault();
   if (form.ariaBusy === "true" || form.closest(".resolved")) return;
+  if ("settling" in form.dataset) return answer(form, "This has just changed. Read it, then decide.", "bad");
   const button = event.submitter;
   if (button?.dataset.confirm && !confirmed.delete(button)) return confirm(form, button);
   send(form, button);
@@ -108,7 +109,8 @@ function failed(form, status, error) {
 function answer(form, text, state) {
   const output = one("output.answer", form);
   if (!output) return;
-  output.textContent = text;
+  // A message may quote what was typed.
+  output.textContent = printable(text);
   output.dataset.state = state;
 }
 

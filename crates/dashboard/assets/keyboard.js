@@ -38,28 +38,29 @@ const KEYS = {
   x: () => current() && select(/** @type {Element} */ (current()), false),
   X: () => current() && select(/** @type {Element} */ (current()), true),
   a: () => press("[data-key=a]"),
-  r: () => press("[data-key=r], [data-ask=ask-resume]"),
+  r: () => press("[data-key=r], [data-ask=ask-resume], [data-ask=ask-review-resume]"),
   K: () => press("[data-ask=ask-kill]"),
   // A permission is only answered while its row has the focus.
   y: () => current() && press("[data-key=y]"),
   n: () => current() && press("[data-key=n]"),
   c: () => press(current() ? "[data-copy], [data-copy-text]" : "[data-mirror-of] [data-copy], [data-copy]"),
-  "/": () => one("[data-search]")?.focus(),
+  "/": () => one("main [type=search]")?.focus(),
   "?": () => dialog("keys")?.showModal(),
 };
 
-let going = 0;
+/** When `g` was pressed. Times count from the load of the page, so that 0 would be a moment ago on a new one. */
+let going = -Infinity;
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isOff()) return;
   const target = event.target;
   if (target instanceof Element && target.matches("input:not([type=checkbox]), textarea, select, dialog *")) {
-    if (event.key === "Escape" && target instanceof HTMLElement && target.matches("[data-search]")) target.blur();
+    if (event.key === "Escape" && target instanceof HTMLElement && target.matches("[type=search]")) target.blur();
     return;
   }
   // `g` and a letter within a second go to a page.
   const link = event.timeStamp - going < 1000 ? one(`[data-go="${CSS.escape(event.key)}"]`) : null;
-  going = event.key === "g" ? event.timeStamp : 0;
+  going = event.key === "g" ? event.timeStamp : -Infinity;
   if (link) {
     event.preventDefault();
     return link.click();

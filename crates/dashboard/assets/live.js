@@ -7,7 +7,7 @@ import { clock, freeze } from "./times.js";
 /**
  * @typedef {"live" | "reconnecting" | "behind" | "stopped"} State
  * @typedef {{ kind: "state", state: State, since: string, position: number }} StateMessage
- * @typedef {{ kind: "change", session: string, position: number }} ChangeMessage
+ * @typedef {{ kind: "change", session: string, about: string, position: number }} ChangeMessage
  * @typedef {{ kind: "refresh" } | { kind: "hello" }} PlainMessage
  * @typedef {StateMessage | ChangeMessage | PlainMessage} Message
  */
@@ -16,11 +16,20 @@ import { clock, freeze } from "./times.js";
 const RETRY = 5000;
 
 const channel = new BroadcastChannel("belay-live");
-const session = one("#main")?.dataset.session;
+const { session, kind } = one("#main")?.dataset ?? {};
 const start = Number(document.body.dataset.position ?? 0);
 
 /** @type {StateMessage | null} */
 let leading = null;
+
+/**
+ * Whether a change concerns what this page shows. Tasks of reviews are only on pages of their own.
+ * @param {ChangeMessage} change
+ */
+function concerns(change) {
+  if (session) return session === change.session;
+  return kind ? kind === change.about : change.about !== "review";
+}
 
 /** @param {Message} message */
 function receive(message) {
@@ -30,8 +39,8 @@ function receive(message) {
     // After an interruption, or if this page is older than the stream, something may have been missed.
     if (message.state === "live" && ((was && was !== "live") || message.position > start)) refresh();
   } else if (message.kind === "change") {
-    // Other sessions only change the counts.
-    refresh(!session || session === message.session ? atOnce : ["pages"]);
+    // Anything else only changes the counts.
+    refresh(concerns(message) ? atOnce : ["pages"]);
   } else if (message.kind === "refresh") {
     refresh();
   } else if (leading) {
@@ -80,7 +89,8 @@ function lead() {
     stream.addEventListener("reload", (event) => (note(event), enter("behind"), tell({ kind: "refresh" })));
     stream.addEventListener("change", (event) => {
       note(event);
-      tell({ kind: "change", session: JSON.parse(event.data).session, position });
+      const { session, kind } = JSON.parse(event.data);
+      tell({ kind: "change", session, about: kind, position });
     });
     stream.addEventListener("error", () => {
       if (leading?.state !== "stopped" && leading?.state !== "behind") enter("reconnecting");

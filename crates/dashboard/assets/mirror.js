@@ -1,6 +1,6 @@
 // The command line that does the same as a form.
 // @ts-check
-import { around, one } from "./dom.js";
+import { around, one, printable } from "./dom.js";
 
 /** Commands of the decisions that have another name. */
 const COMMANDS = /** @type {Record<string, string>} */ ({ acknowledge: "ack" });
@@ -28,23 +28,70 @@ function line(verb, session, fields) {
   return words.join(" ");
 }
 
+/** Longest prompt of a task that is written on the command line. */
+const MAX_PROMPT = 160;
+
+/**
+ * The command about a review task.
+ * @param {string} verb
+ * @param {string} task
+ * @param {FormData} fields
+ */
+function reviewLine(verb, task, fields) {
+  const value = (/** @type {string} */ name) => String(fields.get(name) ?? "").trim();
+  const words = ["belay", "review", verb];
+  const option = (/** @type {string} */ name, /** @type {string} */ text) => text && words.push(name, quote(text));
+  if (verb === "start") {
+    const prompt = value("prompt");
+    if (prompt.length > MAX_PROMPT || prompt.includes("\n")) words.push("-f", "task.md");
+    else words.push(quote(prompt || "task"));
+    option("--title", value("title"));
+    option("--dir", value("folder"));
+    option("--builder", value("builder"));
+    option("--reviewer", fields.getAll("reviewer").join(","));
+    for (const gate of value("gates").split("\n")) option("--accept", gate.trim());
+    if (value("workspace") === "worktree_with_changes") words.push("--with-changes");
+    if (value("workspace") === "in_place") words.push("--in-place");
+  } else {
+    words.push(quote(task));
+  }
+  if (verb === "waive") {
+    words.push(quote(value("issue")));
+    option("--why", value("why"));
+  }
+  if (verb === "answer") {
+    if (value("done") || !value("fix")) words.push("--done");
+    else option("--fix", value("fix"));
+  }
+  if (verb === "start" || verb === "resume") {
+    option("--rounds", value("rounds"));
+    option("--budget", value("dollars") && `${value("dollars")}usd`);
+  }
+  return words.join(" ");
+}
+
 /**
  * Rewrites the command of the form around an element.
  * @param {Element} element
- * @param {string} [decision]
+ * @param {HTMLButtonElement} [button] The button that is about to be pressed.
  */
-export function mirror(element, decision) {
+export function mirror(element, button) {
   const box = element.closest("[data-mirror]");
   const form = element.closest("form") ?? box?.querySelector("form");
   if (!(box instanceof HTMLElement) || !(form instanceof HTMLFormElement)) return;
   const code = one("[data-mirror-of] code", box);
-  if (code) code.textContent = line(decision ?? box.dataset.mirror ?? "", box.dataset.short ?? "", new FormData(form));
+  const fields = new FormData(form);
+  if (button?.name) fields.set(button.name, button.value);
+  const [verb = "", of] = (box.dataset.mirror ?? "").split(" ").reverse();
+  const short = box.dataset.short ?? "";
+  const text = of === "review" ? reviewLine(verb, short, fields) : line(button?.value || verb, short, fields);
+  if (code) code.textContent = printable(text);
 }
 
 document.addEventListener("input", (event) => event.target instanceof Element && mirror(event.target));
 for (const kind of ["focusin", "pointerover"]) {
   document.addEventListener(kind, (event) => {
-    const button = around(event, "button[name=decision]");
-    if (button instanceof HTMLButtonElement) mirror(button, button.value);
+    const button = around(event, "button[name=decision], button[name=done], [data-mirror] button.main");
+    if (button instanceof HTMLButtonElement) mirror(button, button);
   });
 }

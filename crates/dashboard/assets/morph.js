@@ -1,24 +1,67 @@
 // Changes an element into another one in place: elements keep their identity, and with it focus, scroll position, open
 // details and what a person has typed.
 // @ts-check
+import { rescue } from "./rescue.js";
 
 /** Attributes that belong to the reader, not to the server. */
-const OWN = { DETAILS: ["open"], DIALOG: ["open"] };
+const OWN = { DETAILS: ["open"], DIALOG: ["open"], FORM: ["data-settling"] };
+
+/** A click within this time of a change was meant for what was there before, in milliseconds. */
+const SETTLING = 1000;
+
+/** Distance from the end of an output from which on a person reads what is above, in pixels. */
+const SCROLLED = 16;
 
 /**
  * @param {Element} from
  * @param {Element} to
  */
 export function morph(from, to) {
-  if (from.tagName !== to.tagName) return from.replaceWith(to);
-  if (from instanceof HTMLFormElement && isTyped(from)) {
-    if (!from.isEqualNode(to)) from.dataset.changed = "changed meanwhile";
-    return;
+  // Most of a long page is as it was. The browser compares much faster than this script does.
+  if (from.isEqualNode(to)) return;
+  if (from.tagName !== to.tagName) {
+    rescue(from);
+    if (to instanceof HTMLFormElement) settle(to);
+    return from.replaceWith(to);
   }
+  if (from instanceof HTMLFormElement && to instanceof HTMLFormElement && isTyped(from)) {
+    if (takes(to, from)) {
+      if (from.method === "post" && !from.isEqualNode(to)) from.dataset.changed = "changed meanwhile";
+      return;
+    }
+    rescue(from);
+  }
+  if (from instanceof HTMLFormElement && to instanceof HTMLFormElement && decides(from) !== decides(to)) settle(from);
+  // Output that a person has scrolled up in stays until they are at its end again.
+  if (from.matches("[data-tail]") && from.id === to.id && from.scrollTop < -SCROLLED) return;
   // What the server answered to this reader.
   if (from.matches("output.answer")) return;
   attributes(from, to);
   children(from, to);
+}
+
+/**
+ * What a click in a form decides: its address, hidden fields and buttons.
+ * @param {HTMLFormElement} form
+ */
+function decides(form) {
+  const fields = [...form.elements].flatMap((field) => {
+    if (field instanceof HTMLButtonElement) return [[field.name, field.value, field.textContent]];
+    return field instanceof HTMLInputElement && field.type === "hidden" ? [[field.name, field.value]] : [];
+  });
+  return JSON.stringify([form.getAttribute("action"), fields]);
+}
+
+/**
+ * Nobody has read what the form is about now, so it does not take a click yet.
+ * @param {HTMLFormElement} form
+ */
+function settle(form) {
+  const since = String(performance.now());
+  form.dataset.settling = since;
+  setTimeout(() => {
+    if (form.dataset.settling === since) delete form.dataset.settling;
+  }, SETTLING);
 }
 
 /**
@@ -33,6 +76,16 @@ function isTyped(form) {
     if (field.type === "checkbox") return field.checked !== field.defaultChecked;
     return field.value !== field.defaultValue || field === document.activeElement;
   });
+}
+
+/**
+ * Whether a form can take what was typed into another one.
+ * @param {HTMLFormElement} to
+ * @param {HTMLFormElement} typed
+ */
+function takes(to, typed) {
+  const names = [...typed.elements].flatMap((field) => (field instanceof HTMLTextAreaElement && field.value ? [field.name] : []));
+  return to.action === typed.action && names.every((name) => to.elements.namedItem(name));
 }
 
 /**
@@ -59,11 +112,12 @@ function children(from, to) {
   for (const child of [...from.children]) {
     if (child.id && !wanted.has(child.id)) leave(child, from);
   }
+  const byId = new Map([...from.children].map((child) => [child.id, child]));
   /** @type {ChildNode | null} */
   let cursor = from.firstChild;
   for (const next of [...to.childNodes]) {
     while (cursor instanceof Element && cursor.classList.contains("resolved")) cursor = cursor.nextSibling;
-    const known = next instanceof Element && next.id ? byId(from, next.id) : null;
+    const known = next instanceof Element ? (next.id ? (byId.get(next.id) ?? null) : counterpart(from, next)) : null;
     if (known) {
       if (known === cursor) cursor = cursor.nextSibling;
       else if (!stable) move(from, known, cursor);
@@ -74,6 +128,7 @@ function children(from, to) {
       if (current instanceof Element) morph(current, /** @type {Element} */ (next));
       else if (current.nodeValue !== next.nodeValue) current.nodeValue = next.nodeValue;
     } else {
+      if (next instanceof HTMLFormElement) settle(next);
       from.insertBefore(next, stable ? null : cursor);
     }
   }
@@ -81,15 +136,20 @@ function children(from, to) {
     const rest = cursor;
     cursor = cursor.nextSibling;
     const keep = rest instanceof Element && (rest.classList.contains("resolved") || (rest.id && wanted.has(rest.id)));
-    if (!keep) rest.remove();
+    if (!keep) {
+      if (rest instanceof Element) rescue(rest);
+      rest.remove();
+    }
   }
 }
 
 /**
+ * The answer to a form stays whatever is around it.
  * @param {Element} parent
- * @param {string} id
+ * @param {Element} next
  */
-const byId = (parent, id) => [...parent.children].find((child) => child.id === id) ?? null;
+const counterpart = (parent, next) =>
+  (next.matches("output.answer") && [...parent.children].find((child) => child.matches("output.answer"))) || null;
 
 /**
  * Two nodes without an id of their own that can become each other.
@@ -116,13 +176,21 @@ function move(parent, child, before) {
  * @param {Element} parent
  */
 function leave(child, parent) {
-  const used = () => child.matches(":hover") || child.contains(document.activeElement);
-  if (!parent.hasAttribute("data-linger") || !used()) return child.remove();
+  if (child.classList.contains("resolved")) return;
+  rescue(child);
+  if (!parent.hasAttribute("data-linger") || !isUsed(child)) return child.remove();
   child.classList.add("resolved");
-  const removeIfLeft = () => {
-    // The new focus is only known after the event.
-    setTimeout(() => used() || child.remove());
-  };
   child.addEventListener("pointerleave", removeIfLeft);
   child.addEventListener("focusout", removeIfLeft);
+}
+
+/** @param {Element} row */
+const isUsed = (row) => row.matches(":hover") || row.contains(document.activeElement);
+
+/** @param {Event} event */
+function removeIfLeft({ currentTarget: row }) {
+  // The new focus is only known after the event. The row may also be back by then.
+  setTimeout(() => {
+    if (row instanceof Element && row.classList.contains("resolved") && !isUsed(row)) row.remove();
+  });
 }

@@ -15,8 +15,8 @@ export const atOnce = list(main?.dataset.live);
 /** Parts that are refreshed once a minute. */
 const eachMinute = list(main?.dataset.minute);
 
-/** Shortest time between two requests, in milliseconds. */
-const PAUSE = 120;
+/** Time between two requests, in milliseconds. The stream tells of changes at most ten times a second. */
+const PAUSE = 40;
 
 /** @type {Set<string>} */
 const waiting = new Set();
@@ -55,10 +55,10 @@ async function load(ids) {
   const url = new URL(location.href);
   url.searchParams.set("fragment", ids.join(","));
   const response = await fetch(url, { headers: { Accept: "text/html" }, cache: "no-store" });
-  // The first session has begun: the page is another one now.
-  if (response.status === 404 && one("#landing")) return location.reload();
   if (!response.ok) return;
   const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
+  // The first session has begun, or the last one was removed: this address has another page now.
+  if (parsed.querySelector("[data-replaced]")) return location.reload();
   for (const id of ids) {
     const from = document.getElementById(id);
     const to = parsed.getElementById(id);
@@ -66,29 +66,50 @@ async function load(ids) {
   }
   applyFilters();
   title();
+  resolved();
+  newCalls();
   document.dispatchEvent(new Event("refreshed"));
 }
 
 /**
- * Parts that must not change under the hand.
+ * Parts that must not change while a person uses them.
  * @param {string} id
  */
 function isHeld(id) {
   if (id === "shape") {
     const scroll = one("#shape [data-calls]");
-    const isBack = scroll !== null && scroll.scrollLeft < -40;
-    const button = one("#shape [data-show-new]");
-    if (button) button.hidden = !isBack;
-    return isBack;
+    return scroll !== null && scroll.scrollLeft < -40;
   }
-  const search = one("#event-search");
-  return id === "events" && search instanceof HTMLInputElement && search.value !== "";
+  return id === "events" && new URL(location.href).searchParams.has("before");
 }
 
-/** The title counts who needs a person. */
+/** How many calls there are that the picture does not show. */
+function newCalls() {
+  const total = (/** @type {string} */ id) => Number(one(id)?.dataset.callsTotal ?? 0);
+  const count = total("#head") - total("#shape");
+  const text = count === 1 ? "1 new call" : `${count} new calls`;
+  const button = one("#shape [data-show-new]");
+  const link = one("#shape [data-newest]");
+  if (button) button.hidden = count <= 0 || link !== null;
+  if (button) button.textContent = text;
+  if (link && count > 0) link.textContent = text;
+}
+
+/** A row that stays although it is resolved tells by whom. */
+function resolved() {
+  for (const row of all(".resolved")) {
+    const text = one(`[data-resolved="${CSS.escape(row.id)}"]`)?.dataset.text;
+    const output = one("output.answer", row) ?? row.appendChild(Object.assign(document.createElement("output"), { className: "answer" }));
+    if (text && output.textContent !== text) output.textContent = text;
+  }
+}
+
+/** The title counts who needs a person, or says what the page's part says. */
 function title() {
+  const said = one("[data-tab]")?.dataset.tab;
+  if (said) document.title = `${said} · Belay`;
   if (!one("#needs")) return;
-  const count = Number(one("#pages .hot")?.textContent ?? 0);
+  const count = Number(one("#pages [data-go=o] .hot")?.textContent ?? 0);
   const text = count === 0 ? "Overview" : count === 1 ? "1 needs you" : `${count} need you`;
   document.title = `${text} · Belay`;
 }

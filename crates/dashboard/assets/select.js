@@ -2,16 +2,14 @@
 // @ts-check
 import { all, one } from "./dom.js";
 
-/** Hides rows that do not match the search, the kind, or both. */
+/** Hides rows that do not match the search. */
 export function applyFilters() {
   for (const field of all("[data-search]")) {
     if (!(field instanceof HTMLInputElement)) continue;
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const select = field.parentElement?.querySelector("[data-kinds]");
-    const kind = select instanceof HTMLSelectElement ? select.value : "";
     for (const row of all(field.dataset.search ?? "")) {
       const text = (row.textContent ?? "").toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word)) || (kind !== "" && row.dataset.event !== kind);
+      row.hidden = !words.every((word) => text.includes(word));
     }
   }
   count();

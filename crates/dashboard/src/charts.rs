@@ -29,6 +29,9 @@ pub(crate) fn sparkline(values: &[u64], hot: usize, label: &str) -> Markup {
     }
 }
 
+/// Width of the longest label of an axis.
+const TICK_WIDTH: u32 = 36;
+
 /// A bar of a chart over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
@@ -52,7 +55,11 @@ pub(crate) fn bars(bars: &[Bar], step: u32, tall: u32, label: &str) -> Markup {
                 g {
                     title { (name(&bar.title)) }
                     rect class=(if at + 1 == bars.len() { "fill2" } else { "fill1" }) x=(x) width=(step - 4) y=(px(full - size)) height=(px(size)) {}
-                    @if let Some(tick) = &bar.tick { text x=(x) y=(tall - 2) { (name(tick)) } }
+                    @if let Some(tick) = &bar.tick {
+                        // A label at the right edge ends there.
+                        @let at_edge = x + TICK_WIDTH > width;
+                        text x=(if at_edge { width } else { x }) y=(tall - 2) text-anchor=[at_edge.then_some("end")] { (name(tick)) }
+                    }
                 }
             }
         }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::forms::guarded;
 use crate::frame::Frame;
+use crate::text::exact;
 
 /// Fields of a resume: note, changed plan, cooldown.
 pub(crate) fn resume_fields(prefix: &str) -> Markup {
@@ -30,7 +31,7 @@ pub(crate) fn resume_fields(prefix: &str) -> Markup {
 pub(crate) fn mirror(line: &str) -> Markup {
     html! {
         div.cmd data-mirror-of {
-            code { (line) }
+            code { (exact(line)) }
             button.plain type="button" data-copy aria-label="Copy the command" { "Copy" }
         }
     }
@@ -47,11 +48,11 @@ pub(crate) fn dialogs(frame: &Frame<'_>) -> Markup {
                 b { "New total, in dollars" }
                 input type="number" name="dollars" min="0" step="any" required;
             }
-            label.row { input type="checkbox" name="resume" value="true" checked; " and resume it, if its budget holds it" }
+            label.row { input type="checkbox" name="resume" value="true" checked; " and resume it if its budget holds it" }
             div.acts { button.main name="decision" value="budget" { "Set the budget" } (close("Leave it")) }
         }))
         (dialog(frame, "ask-kill", "Kill", "kill", &html! {
-            p { "The agent is stopped for good: a resume does not lift this. Its files stay as they are, also what is not committed." }
+            p { "The agent is stopped for good and cannot be resumed. Its files stay as they are, including uncommitted changes." }
             label {
                 b { "What the next session in this project is told" }
                 textarea name="note" rows="2" maxlength="4000" {}
@@ -68,7 +69,8 @@ pub(crate) fn dialogs(frame: &Frame<'_>) -> Markup {
     }
 }
 
-fn dialog(frame: &Frame<'_>, id: &str, verb: &str, command: &str, content: &Markup) -> Markup {
+/// A dialog that asks about one thing, with the command that does the same.
+pub(crate) fn dialog(frame: &Frame<'_>, id: &str, verb: &str, command: &str, content: &Markup) -> Markup {
     html! {
         dialog.panel id=(id) aria-labelledby={ (id) "-h" } {
             header { h2 id={ (id) "-h" } { (verb) " “" span data-title {} "”" } }
@@ -81,6 +83,7 @@ fn dialog(frame: &Frame<'_>, id: &str, verb: &str, command: &str, content: &Mark
     }
 }
 
-fn close(label: &str) -> Markup {
+/// A button that closes the dialog around it.
+pub(crate) fn close(label: &str) -> Markup {
     html! { button type="button" data-close { (label) } }
 }

@@ -15,12 +15,18 @@ pub struct Frame<'a> {
     /// Number of sessions that need a person.
     pub needs: u64,
     pub open_incidents: u64,
+    /// Number of review tasks that need a person; see [`needs_person`](crate::reviews::needs_person).
+    pub reviews_waiting: u64,
     /// Address of the server, as people would type it.
     pub address: &'a str,
     /// The theme that the reader chose; otherwise the system's.
     pub theme: Option<Theme>,
     /// The token of forms. `None`: the reader is not logged in, and controls are disabled.
     pub form_token: Option<&'a str>,
+    /// The name under which the reader's decisions are recorded.
+    pub reader: Option<&'a str>,
+    /// The user's home directory, which paths are shown without.
+    pub home: Option<&'a str>,
     pub now: Timestamp,
     pub zone: &'a TimeZone,
     /// Position in the log that the page shows; the live stream continues from it.
@@ -34,6 +40,8 @@ pub enum Page {
     /// A session; the navigation shows it under the overview.
     Session,
     Incidents,
+    /// The list of review tasks, and each of them.
+    Reviews,
     History,
     Spend,
     Settings,
@@ -78,11 +86,14 @@ pub(crate) struct Live<'a> {
     pub(crate) each_minute: &'a [&'a str],
     /// Only changes of this session matter.
     pub(crate) session: Option<&'a str>,
+    /// Only changes of this kind matter. Changes of review tasks matter only to pages that ask for them.
+    pub(crate) kind: Option<&'a str>,
 }
 
-const PAGES: [(Page, &str, &str, &str); 5] = [
+const PAGES: [(Page, &str, &str, &str); 6] = [
     (Page::Overview, "/", "Overview", "o"),
     (Page::Incidents, "/incidents", "Incidents", "i"),
+    (Page::Reviews, "/reviews", "Reviews", "r"),
     (Page::History, "/history", "History", "h"),
     (Page::Spend, "/spend", "Spend", "s"),
     (Page::Settings, "/settings", "Settings", "t"),
@@ -103,12 +114,25 @@ impl Frame<'_> {
                         @match page {
                             Page::Overview if self.needs > 0 => { " " span.count.hot { (self.needs) } }
                             Page::Incidents if self.open_incidents > 0 => { " " span.count { (self.open_incidents) } }
+                            Page::Reviews if self.reviews_waiting > 0 => { " " span.count.hot { (self.reviews_waiting) } }
                             _ => {}
                         }
                     }
                 }
             }
         }
+    }
+
+    /// A path as people write it: `~/src/shop`.
+    pub(crate) fn path(&self, path: &str) -> String {
+        let below =
+            self.home.and_then(|home| path.strip_prefix(home)).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        below.map_or_else(|| path.to_owned(), |rest| format!("~{rest}"))
+    }
+
+    /// Who decided, in the reader's words.
+    pub(crate) fn who(&self, by: Option<&str>) -> String {
+        who(by, self.reader)
     }
 
     /// Whether the reader may decide.
@@ -139,7 +163,7 @@ impl Frame<'_> {
                         (self.nav())
                         (self.tools())
                     }
-                    main id="main" data-live=(live.at_once.join(" ")) data-minute=(live.each_minute.join(" ")) data-session=[live.session] {
+                    main id="main" data-live=(live.at_once.join(" ")) data-minute=(live.each_minute.join(" ")) data-session=[live.session] data-kind=[live.kind] {
                         (self.login_hint())
                         (content)
                     }
@@ -175,8 +199,55 @@ impl Frame<'_> {
     }
 }
 
-/// Several parts of a page, by ids that are separated by commas. `None` if one of them does not exist.
-pub(crate) fn fragments(ids: &str, part: impl Fn(&str) -> Option<Markup>) -> Option<Markup> {
-    let parts: Option<Vec<Markup>> = ids.split(',').map(part).collect();
-    parts.map(|parts| html! { @for part in parts { (part) } })
+/// Who decided: "you", "another browser", or a name. `by` is the recorded name, `reader` the reader's own.
+pub fn who(by: Option<&str>, reader: Option<&str>) -> String {
+    match by {
+        None => "a program".to_owned(),
+        Some(_) if by == reader => "you".to_owned(),
+        Some(name) if is_browser(name) => "another browser".to_owned(),
+        Some(name) => name.to_owned(),
+    }
+}
+
+/// Whether a recorded name is the login of a browser.
+pub(crate) fn is_browser(name: &str) -> bool {
+    name.starts_with("browser ")
+}
+
+/// Stands for a part that is gone: this address has another page now, and `assets/refresh.js` loads it.
+pub(crate) fn replaced(id: &str) -> Markup {
+    html! { div id=(id) data-replaced {} }
+}
+
+/// A page that the server shows.
+pub trait PageView {
+    /// Its place in the navigation.
+    fn place(&self) -> Page;
+
+    /// The whole page.
+    fn page(&self, frame: &Frame<'_>) -> Markup;
+
+    /// The part with an id; `None` if the page has no such part.
+    fn part(&self, frame: &Frame<'_>, id: &str) -> Option<Markup>;
+
+    /// Several parts, by ids that are separated by commas. `None` if one of them does not exist.
+    fn fragment(&self, frame: &Frame<'_>, ids: &str) -> Option<Markup> {
+        let part = |id: &str| if id == NAV { Some(frame.nav()) } else { self.part(frame, id) };
+        let parts: Option<Vec<Markup>> = ids.split(',').map(part).collect();
+        parts.map(|parts| html! { @for part in parts { (part) } })
+    }
+}
+
+impl<V: PageView + ?Sized> PageView for Box<V> {
+    fn place(&self) -> Page {
+        (**self).place()
+    }
+
+    fn page(&self, frame: &Frame<'_>) -> Markup {
+        (**self).page(frame)
+    }
+
+    fn part(&self, frame: &Frame<'_>, id: &str) -> Option<Markup> {
+        (**self).part(frame, id)
+    }
 }

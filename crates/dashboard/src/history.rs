@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::forms::form;
-use crate::frame::{Frame, Live, NAV, fragments};
+use crate::frame::{Frame, Live, NAV, Page, PageView};
 use crate::model::{AuditLine, AuditProgress, HistoryPage, SettingTrial, TrialOutcome};
 use crate::parts::{command, moment, panel, path_segment, session_url, since, small};
 use crate::text::{name, sentence, shell_word};
@@ -13,25 +13,28 @@ const AUDITS: &str = "audits";
 const TRY: &str = "try";
 const TRIED: &str = "tried";
 
-/// The page of past sessions.
-pub fn page(frame: &Frame<'_>, view: &HistoryPage) -> Markup {
-    let live = Live { at_once: &[NAV, AUDITS, TRIED], ..Live::default() };
-    frame.document("History", live, &html! {
-        div.title { h1 { "History" } small { "What Belay would have said about the sessions you already had. Reads only." } }
-        (audits(frame, view))
-        (try_setting(frame, view))
-    })
-}
+impl PageView for HistoryPage {
+    fn place(&self) -> Page {
+        Page::History
+    }
 
-/// Parts of the page by id, separated by commas. `None` if one of them does not exist.
-pub fn fragment(frame: &Frame<'_>, view: &HistoryPage, ids: &str) -> Option<Markup> {
-    fragments(ids, |id| match id {
-        NAV => Some(frame.nav()),
-        AUDITS => Some(audits(frame, view)),
-        TRY => Some(try_setting(frame, view)),
-        TRIED => Some(tried_setting(frame, view)),
-        _ => None,
-    })
+    fn page(&self, frame: &Frame<'_>) -> Markup {
+        let live = Live { at_once: &[NAV, AUDITS, TRIED], ..Live::default() };
+        frame.document("History", live, &html! {
+            div.title { h1 { "History" } small { "What Belay would have said about the sessions you already had. Nothing is changed." } }
+            (audits(frame, self))
+            (try_setting(frame, self))
+        })
+    }
+
+    fn part(&self, frame: &Frame<'_>, id: &str) -> Option<Markup> {
+        match id {
+            AUDITS => Some(audits(frame, self)),
+            TRY => Some(try_setting(frame, self)),
+            TRIED => Some(tried_setting(frame, self)),
+            _ => None,
+        }
+    }
 }
 
 fn audits(frame: &Frame<'_>, view: &HistoryPage) -> Markup {
@@ -46,7 +49,9 @@ fn audits(frame: &Frame<'_>, view: &HistoryPage) -> Markup {
                     None => { (start(frame)) }
                 }
             }
-            @if !view.audits.is_empty() {
+            @if view.audits.is_empty() {
+                div.body { p.muted { "No audit yet. An audit replays the session files that your agents left on this machine, and lists the loops in them and what they cost." } }
+            } @else {
                 table.rows {
                     thead { tr {
                         th scope="col" { "When" } th scope="col" { "Scope" } th.n scope="col" { "Sessions" } th.n.mid scope="col" { "Calls" }
@@ -81,7 +86,7 @@ fn running(frame: &Frame<'_>, progress: &AuditProgress) -> Markup {
     html! {
         div.row role="status" {
             p {
-                b { "Reads " (name(&progress.scope)) } ": " (words::grouped(progress.done))
+                b { "Reading " (name(&progress.scope)) } ": " (words::grouped(progress.done))
                 @match progress.total { Some(total) => { " of " (words::pluralize(total, "session")) } None => { " sessions so far" } }
                 ", " (since(frame, progress.started_at))
             }
@@ -111,18 +116,21 @@ fn line(frame: &Frame<'_>, audit: &AuditLine) -> Markup {
 
 fn try_setting(frame: &Frame<'_>, view: &HistoryPage) -> Markup {
     let tried = view.trial.as_ref();
-    let selected = tried.map(|trial| trial.key.as_str());
+    let selected = view.selected.as_deref().or(tried.map(|trial| trial.key.as_str()));
     panel(
         TRY,
         "What would this setting have done?",
-        small("on your history, before you save it"),
+        small("replayed on your past sessions, before you save it"),
         &html! {
             div.body {
+                @if let Some(key) = &view.not_tried {
+                    p.s-need { code { (name(key)) } " cannot be tried: it does not change what Belay detects. Choose one of the settings below." }
+                }
                 (form(frame, "acts", "/history/try", &html! {
                     label.row {
                         "Setting "
                         select name="key" { @for (key, current) in &view.keys {
-                            option value=(key) selected[selected == Some(key)] { (name(key)) " (now " (name(current)) ")" }
+                            option value=(key) selected[selected == Some(key.as_str())] { (name(key)) " (now " (name(current)) ")" }
                         } }
                     }
                     label.row { "with the value " input name="value" required autocomplete="off" value=[tried.map(|trial| &trial.value)]; }

@@ -15,6 +15,7 @@ const SYMBOLS: &str = concat!(
     r##"<symbol id="i-stalled" viewBox="0 0 16 16"><path d="M8 1.5l6.5 6.5L8 14.5 1.5 8z" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M5 8h6" stroke="currentColor" stroke-width="1.8"/></symbol>"##,
     r##"<symbol id="i-finished" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7"/><path d="M4.8 8.2l2.3 2.3 4.2-4.6" fill="none" stroke="var(--surface)" stroke-width="1.8"/></symbol>"##,
     r##"<symbol id="i-failed" viewBox="0 0 16 16"><path d="M3 3l10 10M13 3L3 13" stroke="currentColor" stroke-width="2.4"/></symbol>"##,
+    r##"<symbol id="i-check" viewBox="0 0 16 16"><path d="M2.5 8.5l3.6 3.6 7.4-8" fill="none" stroke="currentColor" stroke-width="2.2"/></symbol>"##,
     r##"<symbol id="i-working" viewBox="0 0 16 16"><path d="M8 1.8A6.2 6.2 0 1 1 1.8 8" fill="none" stroke="currentColor" stroke-width="2.2"/><circle cx="8" cy="8" r="2"/></symbol>"##,
     r##"<symbol id="i-limited" viewBox="0 0 16 16"><path d="M3 1h10v3L9.2 8l3.8 4v3H3v-3l3.8-4L3 4z"/></symbol>"##,
     r##"<symbol id="i-wait" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M8 4.4V8l2.4 1.8" fill="none" stroke="currentColor" stroke-width="1.6"/></symbol>"##,
@@ -23,7 +24,6 @@ const SYMBOLS: &str = concat!(
     r##"<symbol id="i-unknown" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" stroke-width="1.6" stroke-dasharray="2 2.2"/></symbol>"##,
     r##"<symbol id="i-notice" viewBox="0 0 16 16"><path d="M8 2l6 6-6 6-6-6z" fill="none" stroke="currentColor" stroke-width="1.6"/></symbol>"##,
     r##"<symbol id="i-nudge" viewBox="0 0 16 16"><path d="M2 5h8V1l5 6.5-5 6.5v-4H2z"/></symbol>"##,
-    r##"<symbol id="i-alert" viewBox="0 0 16 16"><path d="M3 11V7a5 5 0 0 1 10 0v4l1 2H2zM6.5 14h3"/></symbol>"##,
     r##"<symbol id="i-person" viewBox="0 0 16 16"><circle cx="8" cy="5" r="3.2"/><path d="M2 15c0-7 12-7 12 0z"/></symbol>"##,
 );
 

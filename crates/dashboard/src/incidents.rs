@@ -4,13 +4,13 @@ mod detail;
 
 use maud::{Markup, html};
 
-use crate::forms::guarded;
-use crate::frame::{Frame, Live, NAV, fragments};
+use crate::forms::{decisions_url, guarded};
+use crate::frame::{Frame, Live, NAV, Page, PageView};
 use crate::icons::icon;
-use crate::model::{DecisionLine, IncidentFilter, IncidentItem, IncidentsPage};
+use crate::model::{DecidedIn, DecisionLine, IncidentFilter, IncidentItem, IncidentsPage};
 use crate::parts::{element_id, moment, path_segment, session_url, since};
 use crate::state;
-use crate::text::{name, sentence};
+use crate::text::{name, prose, sentence};
 use crate::words;
 
 const TITLE: &str = "title";
@@ -18,35 +18,38 @@ const INBOX: &str = "inbox";
 const DETAIL: &str = "detail";
 const LOG: &str = "who";
 
-/// The page of incidents.
-pub fn page(frame: &Frame<'_>, view: &IncidentsPage) -> Markup {
-    let title = match view.open {
-        0 => "Incidents".to_owned(),
-        1 => "1 open incident".to_owned(),
-        open => format!("{open} open incidents"),
-    };
-    let live = Live { at_once: &[NAV, TITLE, INBOX, DETAIL, LOG], ..Live::default() };
-    frame.document(
-        &title,
-        live,
-        &html! {
-            (heading(view))
-            div.split { (inbox(frame, view)) (detail::panel(frame, view)) }
-            (log(frame, view))
-        },
-    )
-}
+impl PageView for IncidentsPage {
+    fn place(&self) -> Page {
+        Page::Incidents
+    }
 
-/// Parts of the page by id, separated by commas. `None` if one of them does not exist.
-pub fn fragment(frame: &Frame<'_>, view: &IncidentsPage, ids: &str) -> Option<Markup> {
-    fragments(ids, |id| match id {
-        NAV => Some(frame.nav()),
-        TITLE => Some(heading(view)),
-        INBOX => Some(inbox(frame, view)),
-        DETAIL => Some(detail::panel(frame, view)),
-        LOG => Some(log(frame, view)),
-        _ => None,
-    })
+    fn page(&self, frame: &Frame<'_>) -> Markup {
+        let title = match self.open {
+            0 => "Incidents".to_owned(),
+            1 => "1 open incident".to_owned(),
+            open => format!("{open} open incidents"),
+        };
+        let live = Live { at_once: &[NAV, TITLE, INBOX, DETAIL, LOG], ..Live::default() };
+        frame.document(
+            &title,
+            live,
+            &html! {
+                (heading(self))
+                div.split { (inbox(frame, self)) (detail::panel(frame, self)) }
+                (log(frame, self))
+            },
+        )
+    }
+
+    fn part(&self, frame: &Frame<'_>, id: &str) -> Option<Markup> {
+        match id {
+            TITLE => Some(heading(self)),
+            INBOX => Some(inbox(frame, self)),
+            DETAIL => Some(detail::panel(frame, self)),
+            LOG => Some(log(frame, self)),
+            _ => None,
+        }
+    }
 }
 
 fn query(filter: IncidentFilter) -> &'static str {
@@ -126,7 +129,7 @@ fn row(frame: &Frame<'_>, view: &IncidentsPage, item: &IncidentItem) -> Markup {
                     h3.cut { a href={ "/incidents?state=" (query(view.filter)) "&incident=" (path_segment(&incident.id)) "#detail" } { (name(session.title())) } }
                     small.end { @match incident.closed_at { Some(at) => { (moment(frame, at)) } None => { (since(frame, incident.opened_at)) } } }
                 }
-                p { (sentence(&incident.sentence)) }
+                p { (prose(&incident.sentence)) }
                 small {
                     (look.word) " · " (name(words::agent_name(&session.agent)))
                     @if let Some(project) = session.project_name() { " · " (name(project)) }
@@ -140,14 +143,14 @@ fn row(frame: &Frame<'_>, view: &IncidentsPage, item: &IncidentItem) -> Markup {
 fn log(frame: &Frame<'_>, view: &IncidentsPage) -> Markup {
     html! {
         section.panel id=(LOG) aria-labelledby="who-h" {
-            header { h2 id="who-h" { "Who did what" } small { "today, newest first" } }
+            header { h2 id="who-h" { "Who did what" } small { "newest first" } }
             @if view.decisions.is_empty() {
-                div.body { p.muted { "Nobody has decided anything today." } }
+                div.body { p.muted { "No decisions yet." } }
             } @else {
                 table {
                     thead { tr {
                         th scope="col" { "Time" } th scope="col" { "Who" } th scope="col" { "What" }
-                        th.mid scope="col" { "From" } th.mid scope="col" { "Effect, with proof" }
+                        th.mid scope="col" { "From" } th.mid scope="col" { "Effect" }
                     } }
                     tbody { @for line in &view.decisions { (decision(frame, line)) } }
                 }
@@ -157,16 +160,27 @@ fn log(frame: &Frame<'_>, view: &IncidentsPage) -> Markup {
 }
 
 fn decision(frame: &Frame<'_>, line: &DecisionLine) -> Markup {
+    // "killed it", "set the budget of it"
+    let (who, verb) = (name(&line.who).to_text(), &line.verb);
+    let happened = format!("{who} {verb} it at {}", words::moment(line.at, frame.now, frame.zone));
     html! {
-        tr {
+        tr data-about=(decisions_url(&line.session)) data-happened=(happened) {
             td { (moment(frame, line.at)) }
             td { (name(&line.who)) }
             td.break {
                 b { (name(&line.verb)) } " " a href=(session_url(&line.session)) { (name(&line.title)) }
                 @if !line.detail.is_empty() { ", " (sentence(&line.detail)) }
             }
-            td.mid { (name(&line.from)) }
+            td.mid { (from(line.decided_in)) }
             td.mid { small { (sentence(&line.effect)) } }
         }
+    }
+}
+
+fn from(place: DecidedIn) -> &'static str {
+    match place {
+        DecidedIn::Browser => "browser",
+        DecidedIn::Api => "API",
+        DecidedIn::CommandLine => "command line",
     }
 }

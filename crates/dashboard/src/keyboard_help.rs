@@ -5,6 +5,7 @@ use maud::{Markup, html};
 const KEYS: &[(&[&str], &str)] = &[
     (&["g", "o"], "Overview"),
     (&["g", "i"], "Incidents"),
+    (&["g", "r"], "Reviews"),
     (&["g", "h"], "History"),
     (&["g", "s"], "Spend"),
     (&["g", "t"], "Settings"),

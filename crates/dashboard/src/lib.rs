@@ -1,6 +1,6 @@
 //! The dashboard's pages: views in, HTML out. Pure: the server queries the store and serves the result.
 //!
-//! Every page is a function of a [`Frame`] (who asks, when, and what the navigation shows) and a view. The parts of a page
+//! Every page is a [`PageView`], rendered in a [`Frame`] (who asks, when, and what the navigation shows). The parts of a page
 //! that change while it is open are functions of their own, with a stable element id: `GET PAGE?fragment=ID,ID` answers
 //! just these elements, and the page replaces them in place (`assets/live.js`, `assets/morph.js`).
 //!
@@ -17,13 +17,19 @@
 //! | request | fields |
 //! |---|---|
 //! | `GET PAGE?fragment=ID,ID` | |
-//! | `GET /sessions/KEY` | `until` (last call of the picture), `before` (sequence number for older events) |
+//! | `GET /sessions/KEY` | `until` (last call of the picture); `q`, `kind` and `before` (text, kind and sequence number, to search the events) |
 //! | `GET /incidents` | `state` (open, acknowledged, closed), `incident` |
+//! | `GET /reviews` | |
+//! | `GET /reviews/ID` | `diff` (number of a round), `issues` (open, follow-ups, closed) |
+//! | `GET /reviews/ID/artifacts/NAME` | the file, redacted |
 //! | `GET /spend` | `days` |
 //! | `GET /history` | `key` (setting to try) |
 //! | `POST /sessions/KEY/decisions` | `decision` and its fields: `note`, `cooldown_secs`, `require_plan`, `finding`; for `budget`: `cost_micros` or `dollars`, and `resume` |
 //! | `POST /incidents/decisions` | `decision`, `incident` (repeated) |
 //! | `POST /approvals/ID` | `answer` (allow, deny), `hash` |
+//! | `POST /reviews` | `title`, `prompt`, `folder`, `builder`, `reviewer` (repeated), `gates` (one command per line), `rounds`, `dollars`, `workspace` (worktree, worktree_with_changes, in_place) |
+//! | `POST /reviews/queue` | `paused` (true, false) |
+//! | `POST /reviews/ID/decisions` | `decision` and its fields: cancel, archive, land and land_apply have none; for `resume`: `rounds` and `dollars`, both new totals; for `waive`: `issue`, `why`; for `answer`: `fix`, or `done` = true |
 //! | `POST /history/audits` | `days`; empty for any time |
 //! | `POST /history/audits/ID/cancel` | |
 //! | `GET /history/audits/ID` | the report |
@@ -49,6 +55,9 @@ pub mod model;
 pub mod overview;
 mod parts;
 mod picture;
+pub mod review;
+mod review_task;
+pub mod reviews;
 pub mod session;
 pub mod settings;
 pub mod spend;
@@ -56,7 +65,7 @@ mod state;
 mod text;
 mod words;
 
-pub use frame::{Frame, Page, Theme};
+pub use frame::{Frame, Page, PageView, Theme, who};
 pub use parts::path_segment;
 
 /// The content security policy of every page.

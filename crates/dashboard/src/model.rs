@@ -25,7 +25,7 @@ pub struct IncidentsPage {
     /// Closed since midnight, newest first; listed below the open ones.
     pub closed_today: Vec<IncidentItem>,
     pub selected: Option<IncidentDetail>,
-    /// Decisions of today, newest first.
+    /// The newest decisions, newest first.
     pub decisions: Vec<DecisionLine>,
 }
 
@@ -68,10 +68,28 @@ pub struct HappenedLine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HappenedKind {
     Intervened(InterventionLevel),
-    /// People were told.
-    Alerted,
     /// A person decided or looked.
     Person,
+}
+
+/// Where a decision was made, as far as its author's name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecidedIn {
+    Browser,
+    /// By a program that did not name anyone.
+    Api,
+    CommandLine,
+}
+
+impl DecidedIn {
+    /// `by` is the recorded name.
+    pub fn of(by: Option<&str>) -> Self {
+        match by {
+            None => Self::Api,
+            Some(name) if crate::frame::is_browser(name) => Self::Browser,
+            Some(_) => Self::CommandLine,
+        }
+    }
 }
 
 /// A decision of a person.
@@ -86,8 +104,7 @@ pub struct DecisionLine {
     pub title: String,
     /// The note, or a budget: "only with a changed plan".
     pub detail: String,
-    /// "browser", "belay resume"
-    pub from: String,
+    pub decided_in: DecidedIn,
     /// What came of it, and how we know.
     pub effect: String,
 }
@@ -103,6 +120,10 @@ pub struct HistoryPage {
     pub trial: Option<SettingTrial>,
     /// Keys that can be tried, with their current value.
     pub keys: Vec<(String, String)>,
+    /// The key that the reader came to try.
+    pub selected: Option<String>,
+    /// The key that the reader came to try, if it cannot be tried.
+    pub not_tried: Option<String>,
 }
 
 /// An audit that runs.
@@ -199,6 +220,30 @@ pub struct SettingView {
     pub choices: Vec<String>,
     /// Why it cannot be edited here.
     pub fixed: Option<String>,
+    /// Another value can be tried on past sessions.
+    pub can_be_tried: bool,
+}
+
+/// What the form that files a review task offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReviewForm {
+    /// The agents that can build and review, preferred ones first.
+    pub agents: Vec<AgentChoice>,
+    /// Absolute paths of the projects in which tasks may work, newest first.
+    pub folders: Vec<String>,
+    /// Rounds that a task gets unless the person says otherwise.
+    pub rounds: u32,
+    /// The queue takes no further task.
+    pub queue_is_full: bool,
+}
+
+/// An agent that can take part in a review task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentChoice {
+    pub id: String,
+    pub name: String,
+    /// Its CLI was found on this machine.
+    pub installed: bool,
 }
 
 /// The page before the first session.

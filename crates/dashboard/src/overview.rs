@@ -4,12 +4,16 @@ mod needs;
 mod today;
 mod working;
 
+use std::sync::Arc;
+
 use belay_core::status::StatusValue;
 use belay_ipc::views::{OverviewView, PendingApproval};
 use maud::{Markup, html};
 
 use crate::forms::form;
-use crate::frame::{Frame, Live, NAV};
+use crate::frame::{Frame, Live, NAV, Page, PageView, replaced};
+use crate::landing;
+use crate::model::DecisionLine;
 use crate::words;
 
 const SUMMARY: &str = "summary";
@@ -17,38 +21,57 @@ const NEEDS: &str = "needs";
 const WORKING: &str = "working";
 const TODAY: &str = "today";
 
-/// The overview. `approvals` are the permission prompts that can be answered here.
-pub fn page(frame: &Frame<'_>, view: &OverviewView, approvals: &[PendingApproval]) -> Markup {
-    let title = match view.needs.len() {
-        0 => "Overview".to_owned(),
-        1 => "1 needs you".to_owned(),
-        count => format!("{count} need you"),
-    };
-    let live = Live { at_once: &[NAV, SUMMARY, NEEDS, WORKING], each_minute: &[TODAY], ..Live::default() };
-    frame.document(
-        &title,
-        live,
-        &html! {
-            (summary(frame, view))
-            (trial(frame, view))
-            (needs::panel(frame, view, approvals))
-            (working::panel(frame, view))
-            (today::panels(frame, view))
-        },
-    )
+/// Ids of the parts that change.
+pub(crate) const PARTS: [&str; 4] = [SUMMARY, NEEDS, WORKING, TODAY];
+
+/// The overview.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OverviewPage {
+    pub view: Arc<OverviewView>,
+    /// The permission prompts that can be answered here.
+    pub approvals: Vec<PendingApproval>,
+    /// What people have decided in the last minutes, newest first.
+    pub resolved: Vec<DecisionLine>,
 }
 
-/// Parts of the page by id, separated by commas. `None` if one of them does not exist.
-pub fn fragment(frame: &Frame<'_>, view: &OverviewView, approvals: &[PendingApproval], ids: &str) -> Option<Markup> {
-    let part = |id: &str| match id {
-        NAV => Some(frame.nav()),
-        SUMMARY => Some(summary(frame, view)),
-        NEEDS => Some(needs::panel(frame, view, approvals)),
-        WORKING => Some(working::panel(frame, view)),
-        TODAY => Some(today::panels(frame, view)),
-        _ => None,
-    };
-    crate::frame::fragments(ids, part)
+impl PageView for OverviewPage {
+    fn place(&self) -> Page {
+        Page::Overview
+    }
+
+    fn page(&self, frame: &Frame<'_>) -> Markup {
+        let view = &*self.view;
+        let title = match view.needs.len() {
+            0 => "Overview".to_owned(),
+            1 => "1 needs you".to_owned(),
+            count => format!("{count} need you"),
+        };
+        let live = Live { at_once: &[NAV, SUMMARY, NEEDS, WORKING], each_minute: &[TODAY], ..Live::default() };
+        frame.document(
+            &title,
+            live,
+            &html! {
+                (summary(frame, view))
+                (trial(frame, view))
+                (needs::panel(frame, self))
+                (working::panel(frame, view))
+                (today::panels(frame, view))
+            },
+        )
+    }
+
+    fn part(&self, frame: &Frame<'_>, id: &str) -> Option<Markup> {
+        let view = &*self.view;
+        match id {
+            SUMMARY => Some(summary(frame, view)),
+            NEEDS => Some(needs::panel(frame, self)),
+            WORKING => Some(working::panel(frame, view)),
+            TODAY => Some(today::panels(frame, view)),
+            // The first session has begun while the landing page was open.
+            landing::ID => Some(replaced(id)),
+            _ => None,
+        }
+    }
 }
 
 fn summary(frame: &Frame<'_>, view: &OverviewView) -> Markup {
@@ -78,7 +101,7 @@ fn trial(frame: &Frame<'_>, view: &OverviewView) -> Markup {
     }
     html! {
         aside.note aria-label="Guided trial" {
-            p { "Some of these sessions belong to the guided trial. They alert nobody and count in no figure." }
+            p { "Some of these sessions belong to the guided trial. They send no alerts and are not included in any figure." }
             (form(frame, "acts", "/trial/remove", &html! { button { "Remove the trial’s sessions" } output.answer {} }))
         }
     }

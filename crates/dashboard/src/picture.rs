@@ -56,11 +56,11 @@ pub(crate) fn at_newest_end(view: &PictureView) -> bool {
 /// The panel. `url` is the address of the page, to walk through earlier calls.
 pub(crate) fn panel(frame: &Frame<'_>, view: &PictureView, url: &str) -> Markup {
     html! {
-        section.panel id="shape" aria-labelledby="shape-h" {
+        section.panel id="shape" aria-labelledby="shape-h" data-calls-total=(view.total) {
             header {
                 h2 id="shape-h" { "Shape of the work" }
                 small.wide { "up: something new · sideways: the same again · colour: part of the loop" }
-                button type="button" data-show-new hidden { "Show new calls" }
+                button.main type="button" data-show-new hidden { "New calls" }
                 (window(view, url))
             }
             @if view.calls.is_empty() {
@@ -96,7 +96,7 @@ fn window(view: &PictureView, url: &str) -> Markup {
             }
             @if last.call < view.total {
                 @if later < view.total { a.button.plain href={ (url) "?until=" (later) "#shape" } { "Later" } }
-                a.button.plain href={ (url) "#shape" } { "Newest" }
+                a.button.plain href={ (url) "#shape" } data-newest { "Newest" }
             }
         }
     }
@@ -132,7 +132,7 @@ fn describe(frame: &Frame<'_>, call: &belay_ipc::views::CallView) -> String {
         "call {} · {} · {} → {} · {tail}",
         words::grouped(call.call),
         words::clock_seconds(call.at, frame.zone),
-        name(&call.what).to_text(),
+        name(words::action(&call.what)).to_text(),
         name(&call.outcome).to_text(),
     )
 }

@@ -8,7 +8,8 @@ mod record;
 use belay_ipc::views::SessionPageView;
 use maud::{Markup, html};
 
-use crate::frame::{Frame, Live, NAV, fragments};
+use crate::forms::decisions_url;
+use crate::frame::{Frame, Live, NAV, Page, PageView};
 use crate::parts::{command, session_url};
 use crate::picture;
 use crate::state;
@@ -23,34 +24,64 @@ const RECORD: &str = "record";
 const EVENTS: &str = "events";
 
 /// The page of a session.
-pub fn page(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
-    let look = state::of_session(&view.session, view.incident.as_ref());
-    let title = format!("{} · {}", look.word, name(view.session.title()).to_text());
-    // A window in the past stays as it is.
-    let newest = [NAV, HEAD, FINDING, SHAPE, DETAILS, RECORD, EVENTS];
-    let past = [NAV, HEAD, FINDING, RECORD];
-    let at_once: &[&str] = if picture::at_newest_end(&view.picture) { &newest } else { &past };
-    let live = Live { at_once, session: Some(&view.session.session), ..Live::default() };
-    frame.document(&title, live, &html! {
-        @for id in [HEAD, FINDING, SHAPE, DETAILS, RECORD, EVENTS] { @if let Some(part) = part(frame, view, id) { (part) } }
-    })
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionPage {
+    pub view: SessionPageView,
+    /// Which events the table shows.
+    pub events: EventFilter,
 }
 
-/// Parts of the page by id, separated by commas. `None` if one of them does not exist.
-pub fn fragment(frame: &Frame<'_>, view: &SessionPageView, ids: &str) -> Option<Markup> {
-    fragments(ids, |id| part(frame, view, id))
+/// Selects events of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// Words that an event must contain.
+    pub text: String,
+    /// The only kind to show; empty for all.
+    pub kind: String,
+    /// Only events before this sequence number.
+    pub before: Option<u64>,
 }
 
-fn part(frame: &Frame<'_>, view: &SessionPageView, id: &str) -> Option<Markup> {
-    match id {
-        NAV => Some(frame.nav()),
-        HEAD => Some(head(frame, view)),
-        FINDING => Some(finding::panel(frame, view)),
-        SHAPE => Some(picture::panel(frame, &view.picture, &session_url(&view.session.session))),
-        DETAILS => Some(details::panels(view)),
-        RECORD => Some(record::panels(frame, view)),
-        EVENTS => Some(events::panel(frame, view)),
-        _ => None,
+impl EventFilter {
+    fn is_set(&self) -> bool {
+        !self.text.is_empty() || !self.kind.is_empty()
+    }
+}
+
+impl PageView for SessionPage {
+    fn place(&self) -> Page {
+        Page::Session
+    }
+
+    fn page(&self, frame: &Frame<'_>) -> Markup {
+        let view = &self.view;
+        let look = state::of_session(&view.session, view.incident.as_ref());
+        let title = format!("{} · {}", look.word, name(view.session.title()).to_text());
+        // A window in the past stays as it is.
+        let mut at_once = vec![NAV, HEAD, FINDING, RECORD];
+        if picture::at_newest_end(&view.picture) {
+            at_once.extend([SHAPE, DETAILS]);
+        }
+        if self.events.before.is_none() {
+            at_once.push(EVENTS);
+        }
+        let live = Live { at_once: &at_once, session: Some(&view.session.session), ..Live::default() };
+        frame.document(&title, live, &html! {
+            @for id in [HEAD, FINDING, SHAPE, DETAILS, RECORD, EVENTS] { @if let Some(part) = self.part(frame, id) { (part) } }
+        })
+    }
+
+    fn part(&self, frame: &Frame<'_>, id: &str) -> Option<Markup> {
+        let view = &self.view;
+        match id {
+            HEAD => Some(head(frame, view)),
+            FINDING => Some(finding::panel(frame, view)),
+            SHAPE => Some(picture::panel(frame, &view.picture, &session_url(&view.session.session))),
+            DETAILS => Some(details::panels(view)),
+            RECORD => Some(record::panels(frame, view)),
+            EVENTS => Some(events::panel(frame, self)),
+            _ => None,
+        }
     }
 }
 
@@ -59,7 +90,7 @@ fn head(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
     let look = state::of_session(session, view.incident.as_ref());
     let ends = state::ends(frame, &session.status);
     html! {
-        div.stack id=(HEAD) {
+        div.stack id=(HEAD) data-calls-total=(session.calls) data-about=(decisions_url(&session.session)) data-happened=[record::newest_decision(frame, view)] {
             div {
                 p.muted {
                     a.link href="/" { "Overview" }

@@ -3,32 +3,36 @@
 use maud::{Markup, html};
 
 use crate::forms::form;
-use crate::frame::{Frame, Live, NAV, fragments};
+use crate::frame::{Frame, Live, NAV, Page, PageView};
 use crate::model::{SettingView, SettingsPage, SettingsSection};
 use crate::parts::element_id;
-use crate::text::{exact, name, sentence, shell_word};
+use crate::text::{exact, name, prose, sentence, shell_word};
 
-/// The page of settings.
-pub fn page(frame: &Frame<'_>, view: &SettingsPage) -> Markup {
-    let live = Live { at_once: &[NAV], ..Live::default() };
-    frame.document("Settings", live, &html! {
-        div.title {
-            h1 { "Settings" }
-            small { "Edits go to " code { (name(&view.file)) } ", as with " code { "belay config set" } }
-            div.acts.hide {
-                input id="search" type="search" aria-label="Search settings" placeholder="Search settings" data-search="[data-setting]" autocomplete="off";
-                kbd { "/" }
+impl PageView for SettingsPage {
+    fn place(&self) -> Page {
+        Page::Settings
+    }
+
+    fn page(&self, frame: &Frame<'_>) -> Markup {
+        let live = Live { at_once: &[NAV], ..Live::default() };
+        frame.document("Settings", live, &html! {
+            div.title {
+                h1 { "Settings" }
+                small { "Edits go to " code { (name(&frame.path(&self.file))) } ", as with " code { "belay config set" } }
+                div.acts.hide {
+                    input id="search" type="search" aria-label="Search settings" placeholder="Search settings" data-search="[data-setting]" autocomplete="off";
+                    kbd { "/" }
+                }
             }
-        }
-        (this_browser())
-        @for section in &view.sections { (section_panel(frame, section)) }
-        (clear_history(frame))
-    })
-}
+            (this_browser())
+            @for section in &self.sections { (section_panel(frame, section)) }
+            (clear_history(frame))
+        })
+    }
 
-/// Parts of the page by id, separated by commas. `None` if one of them does not exist.
-pub fn fragment(frame: &Frame<'_>, _view: &SettingsPage, ids: &str) -> Option<Markup> {
-    fragments(ids, |id| (id == NAV).then(|| frame.nav()))
+    fn part(&self, _frame: &Frame<'_>, _id: &str) -> Option<Markup> {
+        None
+    }
 }
 
 fn this_browser() -> Markup {
@@ -37,7 +41,7 @@ fn this_browser() -> Markup {
             header { h2 id="browser-h" { "This browser" } small { "kept in the browser" } }
             div.body {
                 label.row { input id="single-keys" type="checkbox" data-single-keys checked; " Single-key shortcuts (j, k, r, x, …)" }
-                p.muted { "Off: only Tab, Enter, Esc and the arrow keys act." }
+                p.muted { "When off, only Tab, Enter, Esc and the arrow keys work." }
             }
         }
     }
@@ -47,7 +51,7 @@ fn section_panel(frame: &Frame<'_>, section: &SettingsSection) -> Markup {
     let id = element_id("s", &section.name);
     html! {
         section.panel aria-labelledby=(id) {
-            header { h2 id=(id) { (name(&section.name)) } small { (sentence(&section.description)) } }
+            header { h2 id=(id) { (name(&section.name)) } small { (prose(&section.description)) } }
             table.rows.settings {
                 thead { tr { th scope="col" { "Key" } th scope="col" { "Value" } th.mid scope="col" { "From" } } }
                 tbody { @for setting in &section.keys { (row(frame, setting)) } }
@@ -62,7 +66,7 @@ fn row(frame: &Frame<'_>, setting: &SettingView) -> Markup {
             th.all scope="row" {
                 code { (name(&setting.key)) }
                 @if setting.changed { " " span.tag { "changed" } }
-                br; small { (sentence(&setting.description)) }
+                br; small { (prose(&setting.description)) }
             }
             td.all {
                 @if let Some(reason) = &setting.fixed {
@@ -71,7 +75,7 @@ fn row(frame: &Frame<'_>, setting: &SettingView) -> Markup {
                     (form(frame, "acts", "/settings", &editor(setting)))
                 }
             }
-            td.mid { small { (name(&setting.source)) } }
+            td.mid { small { (name(&frame.path(&setting.source))) } }
         }
     }
 }
@@ -92,7 +96,9 @@ fn editor(setting: &SettingView) -> Markup {
         }
         button { "Save" }
         @if setting.changed { button name="unset" value="true" formnovalidate title={ "belay config unset " (shell_word(&setting.key)) } { "Use the default" } }
-        a.button.plain href={ "/history?key=" (crate::parts::path_segment(&setting.key)) "#try" } title="What would another value have done on past sessions?" { "Try…" }
+        @if setting.can_be_tried {
+            a.button.plain href={ "/history?key=" (crate::parts::path_segment(&setting.key)) "#try" } title="What would another value have done on past sessions?" { "Try…" }
+        }
         output.answer {}
     }
 }

@@ -4,7 +4,7 @@ use belay_ipc::views::SpendView;
 use maud::{Markup, html};
 
 use crate::charts::{self, Bar};
-use crate::frame::{Frame, Live, NAV, fragments};
+use crate::frame::{Frame, Live, NAV, Page, PageView};
 use crate::model::SpendPage;
 use crate::parts::{command, panel, small};
 use crate::text::name;
@@ -18,19 +18,19 @@ const PERIODS: [u32; 3] = [7, 30, 90];
 
 const SPEND: &str = "spend";
 
-/// The page of spend.
-pub fn page(frame: &Frame<'_>, view: &SpendPage) -> Markup {
-    let live = Live { at_once: &[NAV], each_minute: &[SPEND], ..Live::default() };
-    frame.document("Spend", live, &content(view))
-}
+impl PageView for SpendPage {
+    fn place(&self) -> Page {
+        Page::Spend
+    }
 
-/// Parts of the page by id, separated by commas. `None` if one of them does not exist.
-pub fn fragment(frame: &Frame<'_>, view: &SpendPage, ids: &str) -> Option<Markup> {
-    fragments(ids, |id| match id {
-        NAV => Some(frame.nav()),
-        SPEND => Some(content(view)),
-        _ => None,
-    })
+    fn page(&self, frame: &Frame<'_>) -> Markup {
+        let live = Live { at_once: &[NAV], each_minute: &[SPEND], ..Live::default() };
+        frame.document("Spend", live, &content(self))
+    }
+
+    fn part(&self, _frame: &Frame<'_>, id: &str) -> Option<Markup> {
+        (id == SPEND).then(|| content(self))
+    }
 }
 
 fn content(view: &SpendPage) -> Markup {
@@ -61,7 +61,7 @@ fn by_day(view: &SpendPage) -> Markup {
         .enumerate()
         .map(|(at, day)| Bar {
             value: day.cost_micros.saturating_add(day.unpriced_micros),
-            tick: (at % every == 0).then(|| day.name.get(5..).unwrap_or(&day.name).to_owned()),
+            tick: (at % every == 0).then(|| short_date(&day.name)),
             title: format!(
                 "{}: {}, {} tokens",
                 day.name,
@@ -88,10 +88,16 @@ fn by_day(view: &SpendPage) -> Markup {
                 div.scroll.newest tabindex="0" role="group" aria-label="Days" { (charts::bars(&bars, step, 140, &label)) }
             }
             @if view.total.unpriced_micros > 0 {
-                p.muted { "About: a part has no known price and is counted at an assumed one. " code { "belay prices" } " lists known prices." }
+                p.muted { "A part of this is an estimate: some models have no known price. " code { "belay prices" } " lists known prices." }
             }
         }
     }
+}
+
+/// "Nov 18" for `2026-11-18`.
+fn short_date(date: &str) -> String {
+    let parsed: Option<jiff::civil::Date> = date.parse().ok();
+    parsed.map_or_else(|| date.to_owned(), |date| date.strftime("%b %-d").to_string())
 }
 
 fn table(what: &str, rows: &[SpendView], shown: impl Fn(&str) -> &str) -> Markup {

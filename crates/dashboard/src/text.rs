@@ -3,6 +3,8 @@
 use belay_core::printable::{is_unprintable, single_line};
 use maud::{Markup, Render, html};
 
+use crate::words;
+
 /// Characters of a name or title.
 const NAME_CHARS: usize = 160;
 
@@ -14,22 +16,29 @@ const SENTENCE_CHARS: usize = 600;
 pub(crate) struct Line<'a> {
     text: &'a str,
     limit: usize,
+    /// Spaces at its beginning mean something.
+    indented: bool,
 }
 
 /// A name: a title, a branch, a model.
 pub(crate) fn name(text: &str) -> Line<'_> {
-    Line { text, limit: NAME_CHARS }
+    Line { text, limit: NAME_CHARS, indented: false }
 }
 
 /// A sentence, or one line of a command.
 pub(crate) fn sentence(text: &str) -> Line<'_> {
-    Line { text, limit: SENTENCE_CHARS }
+    Line { text, limit: SENTENCE_CHARS, indented: false }
+}
+
+/// One line of output, with its indentation.
+pub(crate) fn output(text: &str) -> Line<'_> {
+    Line { text, limit: SENTENCE_CHARS, indented: true }
 }
 
 impl Line<'_> {
     pub(crate) fn to_text(self) -> String {
         let clean = single_line(self.text);
-        let clean = clean.trim();
+        let clean = if self.indented { clean.trim_end() } else { clean.trim() };
         match clean.char_indices().nth(self.limit) {
             Some((end, _)) => format!("{}…", clean[..end].trim_end()),
             None => clean.to_owned(),
@@ -40,6 +49,21 @@ impl Line<'_> {
 impl Render for Line<'_> {
     fn render_to(&self, buffer: &mut String) {
         self.to_text().render_to(buffer);
+    }
+}
+
+/// A sentence of Belay's own. What it puts between backticks is code.
+pub(crate) fn prose(text: &str) -> Markup {
+    let text = sentence(text).to_text();
+    let parts: Vec<&str> = text.split('`').collect();
+    // Without its partner, a backtick is a character like any other.
+    if parts.len().is_multiple_of(2) {
+        return html! { (text) };
+    }
+    html! {
+        @for (at, part) in parts.iter().enumerate() {
+            @if !at.is_multiple_of(2) { code { (words::action(part)) } } @else { (part) }
+        }
     }
 }
 
@@ -73,8 +97,18 @@ mod tests {
     #[test]
     fn lines_lose_controls_and_are_limited() {
         assert_eq!(name("a\x1b[31m\u{202e}b\nc ").render().into_string(), "a [31mb c");
+        assert_eq!(output("\t  a\r\n").to_text(), "   a");
         assert_eq!(name("<b>&").render().into_string(), "&lt;b&gt;&amp;");
         assert_eq!(name(&"x".repeat(500)).to_text().chars().count(), NAME_CHARS + 1);
+    }
+
+    #[test]
+    fn code_in_a_sentence_is_marked() {
+        assert_eq!(
+            prose("Same call: `npm <test>`, `Edit a.ts --- old +++ new`.").into_string(),
+            "Same call: <code>npm &lt;test&gt;</code>, <code>Edit a.ts</code>."
+        );
+        assert_eq!(prose("a ` b").into_string(), "a ` b");
     }
 
     #[test]

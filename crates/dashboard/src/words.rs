@@ -34,6 +34,15 @@ pub(crate) fn tokens(number: u64) -> String {
     }
 }
 
+/// "512 B", "14 KB", "2.1 MB"
+pub(crate) fn bytes(number: u64) -> String {
+    match number {
+        0..1_000 => format!("{number} B"),
+        1_000..1_000_000 => format!("{} KB", number / 1_000),
+        _ => format!("{:.1} MB", number as f64 / 1e6),
+    }
+}
+
 /// "$15", "$2.50": an amount that a person chose, without empty cents.
 pub(crate) fn round_dollars(micros: u64) -> String {
     let text = dollars(micros);
@@ -76,6 +85,22 @@ pub(crate) fn moment(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     then.strftime(format).to_string()
 }
 
+/// What a call does, without the lines that an edit replaces: `Edit src/cart.ts`.
+pub(crate) fn action(what: &str) -> &str {
+    let Some((action, lines)) = what.split_once(" --- ") else { return what };
+    // Commands also contain dashes, and are shown in full. The new lines of an edit may be cut off.
+    let names_file = action.split_once(' ').is_some_and(|(_, path)| path.contains(['/', '\\', '.']));
+    let is_edit = names_file && (lines.contains(" +++ ") || lines.ends_with('…'));
+    if is_edit { action } else { what }
+}
+
+/// A sentence: its first letter in upper case, and a full stop.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
+}
+
 /// The name that people know an agent by.
 pub(crate) fn agent_name(id: &str) -> &str {
     belay_agents::find(id).map_or(id, |agent| agent.display_name)
@@ -93,6 +118,15 @@ mod tests {
         assert_eq!(of(&[0, 22, 59, 60, 108, 119]), ["0 s", "22 s", "59 s", "1 min", "1 min 48 s", "1 min 59 s"]);
         assert_eq!(of(&[120, 2_460, 3_599, 3_600, 3_840]), ["2 min", "41 min", "59 min", "1 h", "1 h 4 min"]);
         assert_eq!(of(&[86_399, 86_400, 172_799, 172_800]), ["23 h 59 min", "1 day", "1 day", "2 days"]);
+    }
+
+    #[test]
+    fn only_the_lines_of_an_edit_are_left_out() {
+        assert_eq!(action("Edit src/cart.ts --- let a = 1; +++ let a = 2;"), "Edit src/cart.ts");
+        assert_eq!(action("Edit src/cart.ts --- let total = items.redu…"), "Edit src/cart.ts");
+        for command in ["echo --- && rm -rf build", "cat a.txt --- && rm -rf build", "echo --- && echo +++ && ls"] {
+            assert_eq!(action(command), command);
+        }
     }
 
     #[test]

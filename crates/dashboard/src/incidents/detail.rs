@@ -11,7 +11,7 @@ use crate::model::{HappenedKind, HappenedLine, IncidentDetail, IncidentsPage};
 use crate::parts::{moment, session_url};
 use crate::picture::mini::{self, Shape};
 use crate::state;
-use crate::text::{name, sentence, shell_word};
+use crate::text::{name, prose, sentence, shell_word};
 use crate::words;
 
 pub(super) fn panel(frame: &Frame<'_>, view: &IncidentsPage) -> Markup {
@@ -31,7 +31,7 @@ pub(super) fn panel(frame: &Frame<'_>, view: &IncidentsPage) -> Markup {
                 (state::state(state::of_incident(incident), &state::since_clock(frame, incident.opened_at)))
             }
             div.body {
-                p { strong { (sentence(&incident.sentence)) } }
+                p { strong { (prose(&incident.sentence)) } }
                 (shape(detail))
                 @if incident.closed_at.is_none() { (decide(frame, detail)) }
                 @if !detail.happened.is_empty() {
@@ -114,8 +114,7 @@ fn happened(frame: &Frame<'_>, line: &HappenedLine) -> Markup {
         HappenedKind::Intervened(InterventionLevel::Notice) => ("notice", "s-rest"),
         HappenedKind::Intervened(InterventionLevel::Nudge) => ("nudge", "s-rest"),
         HappenedKind::Intervened(InterventionLevel::Pause | InterventionLevel::Kill) => ("held", "s-held"),
-        HappenedKind::Alerted => ("alert", "s-rest"),
         HappenedKind::Person => ("person", "s-rest"),
     };
-    html! { li { (moment(frame, line.at)) span.(class) { (icon(shape)) } p { (sentence(&line.text)) } } }
+    html! { li { (moment(frame, line.at)) span.(class) { (icon(shape)) } p { (prose(&line.text)) } } }
 }

@@ -1,28 +1,77 @@
 //! The attention list: state, reason, and the buttons that resolve it.
 
-use belay_ipc::views::{NeedKind, NeedView, OverviewView, PendingApproval};
+use belay_ipc::views::{NeedKind, NeedView, PendingApproval};
 use maud::{Markup, html};
 
+use super::OverviewPage;
 use crate::forms::{ask, decision, decisions_url, form};
 use crate::frame::Frame;
-use crate::parts::{element_id, session_link, session_url, since, until, whereabouts};
+use crate::icons::icon;
+use crate::model::{DecidedIn, DecisionLine};
+use crate::parts::{element_id, moment, session_link, session_url, since, until, whereabouts};
 use crate::picture::mini;
 use crate::state;
-use crate::text::{exact, name, sentence, shell_word};
+use crate::text::{exact, name, prose, sentence, shell_word};
 use crate::words;
 
-pub(super) fn panel(frame: &Frame<'_>, view: &OverviewView, approvals: &[PendingApproval]) -> Markup {
+/// Decisions that are listed below the sessions.
+const LISTED_DECISIONS: usize = 4;
+
+pub(super) fn panel(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
+    let needs = &page.view.needs;
     html! {
         section.panel.needs id="needs" aria-labelledby="needs-h" {
             header { h2 id="needs-h" { "Needs you" } small { "longest wait first" } }
-            @if view.needs.is_empty() {
-                div.body { p.muted { "Nobody needs you. Sessions that ask, are held or have finished appear here, with the reason." } }
-            } @else {
-                ol data-linger {
-                    @for need in &view.needs { (row(frame, need, approval_for(need, approvals))) }
+            // Also without rows: the last one stays until the pointer has left it.
+            ol data-linger { @for need in needs { (row(frame, need, approval_for(need, &page.approvals))) } }
+            @if needs.is_empty() {
+                div.body { p.muted { "No session needs you. Sessions that ask, are held or have finished appear here, with the reason." } }
+            }
+            (resolved(frame, page))
+        }
+    }
+}
+
+/// Who resolved what in the last minutes, told in every browser. `assets/refresh.js` repeats it in a row that stays.
+fn resolved(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
+    let needs_still = |session: &str| page.view.needs.iter().any(|need| need.session.session == session);
+    let mut lines: Vec<&DecisionLine> = Vec::new();
+    for line in page.resolved.iter().filter(|line| !needs_still(&line.session)) {
+        // The newest decision about a session is what holds.
+        if lines.len() < LISTED_DECISIONS && !lines.iter().any(|shown| shown.session == line.session) {
+            lines.push(line);
+        }
+    }
+    html! {
+        @if !lines.is_empty() {
+            footer {
+                ul.log aria-label="Resolved in the last minutes" {
+                    @for line in lines {
+                        li data-resolved=(element_id("n", &line.session)) data-text=(words::capitalized(&how(frame, line))) {
+                            (moment(frame, line.at)) span.s-rest { (icon("person")) }
+                            p.muted { (name(&line.who)) " " (name(&line.verb)) " " a href=(session_url(&line.session)) { (name(&line.title)) } (place(line)) }
+                        }
+                    }
                 }
             }
         }
+    }
+}
+
+/// "resumed by ada on the command line, 14:02"
+fn how(frame: &Frame<'_>, line: &DecisionLine) -> String {
+    // "set the budget of", "allowed a call of"
+    let verb = line.verb.strip_suffix(" of").unwrap_or(&line.verb);
+    let who = name(&line.who).to_text();
+    format!("{verb} by {who}{}, {}", place(line), words::moment(line.at, frame.now, frame.zone))
+}
+
+/// Where it was decided, unless the name tells.
+fn place(line: &DecisionLine) -> &'static str {
+    match line.decided_in {
+        DecidedIn::Browser => "",
+        DecidedIn::Api => " through the API",
+        DecidedIn::CommandLine => " on the command line",
     }
 }
 
@@ -53,7 +102,7 @@ fn what(frame: &Frame<'_>, need: &NeedView, approval: Option<&PendingApproval>) 
             div.cmd.exact { code tabindex="0" { (exact(&approval.text)) } }
             p.muted {
                 (name(&approval.tool))
-                @if let Some(folder) = &need.session.cwd { " in " (name(folder)) }
+                @if let Some(folder) = approval.cwd.as_ref().or(need.session.cwd.as_ref()) { " in " (name(&frame.path(folder))) }
                 ". Unanswered, it goes to the terminal’s own prompt in " (until(frame, approval.until)) "."
             }
         },
@@ -62,10 +111,10 @@ fn what(frame: &Frame<'_>, need: &NeedView, approval: Option<&PendingApproval>) 
             p.muted { (sentence(&need.reason)) }
         },
         (NeedKind::PlanApproval, _, Some(plan)) => html! {
-            p { (sentence(&need.reason)) }
+            p { (prose(&need.reason)) }
             details { summary { "The plan" } pre.pane tabindex="0" { (exact(plan)) } }
         },
-        _ => html! { p { (sentence(&need.reason)) } },
+        _ => html! { p { (prose(&need.reason)) } },
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn panel(frame: &Frame<'_>, view: &OverviewView) -> Markup {
                 small.wide { "burn: tokens per minute, last 24 min; " span.s-need { "amber" } " = since the last progress" }
             }
             @if view.active.is_empty() {
-                div.body { p.muted { "No agent works right now. Start one: " code { "belay run claude" } } }
+                div.body { p.muted { "No agent is working right now. Start one: " code { "belay run claude" } } }
             } @else {
                 table.rows {
                     thead {
@@ -83,7 +83,7 @@ fn now(frame: &Frame<'_>, session: &SessionView) -> Markup {
             }
         },
         (_, _, Some(call)) => html! {
-            div.cut.now { code { (sentence(&call.what)) } }
+            div.cut.now { code { (sentence(words::action(&call.what))) } }
             small {
                 @if call.running { "running for " (since(frame, call.at)) } @else { (since(frame, call.at)) " ago" }
                 "; " (progress(frame, session))

@@ -38,8 +38,9 @@ pub(crate) fn large(shape: Shape<'_>, height: f64) -> Markup {
 
 fn draw(shape: Shape<'_>, width: f64, height: f64, detailed: bool) -> Markup {
     let calls = &shape.calls[shape.calls.len().saturating_sub(MAX_CALLS)..];
-    let (scale, margin) = (width / calls.len().max(1) as f64, if detailed { 6.0 } else { 3.0 });
-    let x = |index: usize| (index as f64 + 0.5) * scale;
+    let margin = if detailed { 6.0 } else { 3.0 };
+    let scale = (width - 2.0 * margin) / calls.len().max(1) as f64;
+    let x = |index: usize| margin + (index as f64 + 0.5) * scale;
     let looping = !shape.pairs.is_empty();
     let ground = if looping { height * 0.4 } else { height - margin };
     let (least, most) = (

@@ -122,9 +122,12 @@ fn without_a_finding_nothing_is_coloured() {
     view.rounds.clear();
     let zone = jiff::tz::TimeZone::UTC;
     let frame = Frame {
+        reader: None,
+        home: None,
         page: crate::Page::Session,
         needs: 0,
         open_incidents: 0,
+        reviews_waiting: 0,
         address: "",
         theme: None,
         form_token: None,

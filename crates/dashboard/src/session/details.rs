@@ -201,7 +201,7 @@ fn tokens(view: &SessionPageView) -> Markup {
                     }
                 }
             }
-            @if let Some(model) = &session.unpriced_model { footer.muted { "No price is known for " (name(model)) "; its cost is an assumption: " code { "belay prices" } } }
+            @if let Some(model) = &session.unpriced_model { footer.muted { "No price is known for " (name(model)) "; its cost is an estimate: " code { "belay prices" } } }
             (footer(&format!("belay show {}", shell_word(&session.short))))
         },
     )

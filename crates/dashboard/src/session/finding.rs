@@ -10,7 +10,7 @@ use crate::decide::{mirror, resume_fields};
 use crate::forms::{ask, decision, decisions_url, form};
 use crate::frame::Frame;
 use crate::picture::key;
-use crate::text::{name, sentence, shell_word};
+use crate::text::{name, prose, sentence, shell_word};
 use crate::words;
 
 /// Interventions that "done so far" lists.
@@ -43,7 +43,7 @@ fn with_finding(frame: &Frame<'_>, view: &SessionPageView, finding: &Finding) ->
             }
             div.body.two {
                 div.stack {
-                    p { strong { (sentence(&finding.sentence)) } }
+                    p { strong { (prose(&finding.sentence)) } }
                     (evidence(frame, view, finding))
                 }
                 (decide(frame, view, Some(finding)))
@@ -129,10 +129,10 @@ fn without_finding(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
             header { h2 id="finding-h" { "What it is doing" } }
             div.body.two {
                 div.stack {
-                    p { strong { (sentence(why)) } }
+                    p { strong { (prose(why)) } }
                     table { tbody {
                         @if let Some(call) = &session.newest_call {
-                            tr { th scope="row" { "Newest call" } td { code { (sentence(&call.what)) } } }
+                            tr { th scope="row" { "Newest call" } td { code { (sentence(words::action(&call.what))) } } }
                         }
                         tr {
                             th scope="row" { "Since progress" }

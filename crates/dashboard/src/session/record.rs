@@ -9,7 +9,7 @@ use super::footer;
 use crate::frame::Frame;
 use crate::icons::icon;
 use crate::parts::{element_id, moment, panel, small};
-use crate::text::{name, sentence, shell_word};
+use crate::text::{name, prose, sentence, shell_word};
 use crate::words;
 
 /// Findings and notes that are listed.
@@ -52,7 +52,7 @@ fn finding(frame: &Frame<'_>, row: &FindingView) -> Markup {
             (moment(frame, found.at))
             span.s-rest { (icon(level_icon(row))) }
             details id=(element_id("f", &format!("{}{}", found.id, found.at))) {
-                summary { (level(row.intervention.level)) ": " (sentence(&found.sentence)) }
+                summary { (level(row.intervention.level)) ": " (prose(&found.sentence)) }
                 table { tbody {
                     @for call in &found.evidence[skipped..] {
                         tr {
@@ -84,7 +84,7 @@ fn notes(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
         small("newest first"),
         &html! {
             @if view.notes.is_empty() {
-                div.body { p.muted { "Nobody has decided anything here." } }
+                div.body { p.muted { "No decisions yet." } }
             } @else {
                 div.body { ol.log {
                     @for note in view.notes.iter().take(LISTED) {
@@ -92,7 +92,7 @@ fn notes(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
                             (moment(frame, note.at))
                             span.s-rest { (icon("person")) }
                             p {
-                                (name(note.by.as_deref().unwrap_or("someone"))) " " b { (verb(note)) }
+                                (name(&frame.who(note.by.as_deref()))) " " b { (verb(note)) }
                                 @if !note.text.is_empty() { ": " (sentence(&note.text)) }
                             }
                         }
@@ -101,6 +101,15 @@ fn notes(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
             }
         },
     )
+}
+
+/// "ada killed it at 14:02": the newest decision that changed what the session may do.
+pub(super) fn newest_decision(frame: &Frame<'_>, view: &SessionPageView) -> Option<String> {
+    let changes =
+        |decision: &OperatorDecision| !matches!(decision, OperatorDecision::Note | OperatorDecision::MarkSeen);
+    let note = view.notes.iter().find(|note| changes(&note.decision))?;
+    let who = name(&frame.who(note.by.as_deref())).to_text();
+    Some(format!("{who} {} at {}", verb(note), words::moment(note.at, frame.now, frame.zone)))
 }
 
 fn verb(note: &NoteView) -> &'static str {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use belay_dashboard::{Frame, Page, Theme, messages, overview, session};
+use belay_dashboard::review::{ReviewPage, RoundDiff};
+use belay_dashboard::reviews::ReviewsPage;
+use belay_dashboard::{Frame, Page, PageView as _, Theme, messages};
 use proptest::prelude::*;
 
 use crate::fixtures;
 use crate::html::tags;
 
 /// Every element that pages consist of.
-const ELEMENTS: &str = "a aside b body br button circle code dd desc details dialog div dl dt fieldset figcaption figure footer form g h1 h2 h3 header html head i input kbd label li link main mark meta nav noscript ol option output p path pre rect script section select small span strong summary svg symbol table tbody td text textarea th thead time title tr tspan ul use";
+const ELEMENTS: &str = "a aside b body br button circle code datalist dd desc details dialog div dl dt fieldset figcaption figure footer form g h1 h2 h3 header html head i input kbd label li link main mark meta nav noscript ol option output p path pre rect script section select small span strong summary svg symbol table tbody td text textarea th thead time title tr tspan ul use";
 
 fn assert_safe(name: &str, html: &str) {
     let known: BTreeSet<&str> = ELEMENTS.split(' ').collect();
@@ -72,10 +74,18 @@ proptest! {
         let filled = |json: serde_json::Value| fill(json, &text);
         let view = serde_json::to_value(fixtures::overview()).unwrap();
         let view = serde_json::from_value(filled(view)).unwrap();
-        assert_safe("overview", &overview::page(&frame, &view, &fixtures::approvals()).into_string());
+        assert_safe("overview", &fixtures::overview_page(view, fixtures::approvals()).page(&frame).into_string());
         let view = serde_json::to_value(fixtures::looping_session()).unwrap();
         let view = serde_json::from_value(filled(view)).unwrap();
-        assert_safe("session", &session::page(&frame, &view).into_string());
+        assert_safe("session", &fixtures::session_page(view).page(&frame).into_string());
+        let view = serde_json::to_value(fixtures::reviews_page().view).unwrap();
+        let view = serde_json::from_value(filled(view)).unwrap();
+        assert_safe("reviews", &ReviewsPage { view, ..fixtures::reviews_page() }.page(&frame).into_string());
+        let view = serde_json::to_value(fixtures::disputed_review()).unwrap();
+        let page = ReviewPage { view: serde_json::from_value(filled(view)).unwrap(), ..fixtures::with_diff(fixtures::disputed_review()) };
+        assert_safe("review", &page.page(&frame).into_string());
+        let diff = Some(RoundDiff { round: 1, text: format!("{text}\ndiff --git a/{text}\n@@ -1 +1 @@\n{text}\n+{text}"), truncated: false });
+        assert_safe("diff", &ReviewPage { diff, ..page }.page(&frame).into_string());
         let frame = Frame { address: "x", ..frame };
         assert_safe("error", &messages::error(&frame, &text, &text, Some(&text)).into_string());
     }
@@ -110,6 +120,31 @@ fn fill(json: serde_json::Value, text: &str) -> serde_json::Value {
                 "pattern",
                 "progress_would_be",
                 "subject",
+                "id",
+                "title",
+                "folder",
+                "status",
+                "builder",
+                "prompt",
+                "arbiter",
+                "workspace",
+                "dir",
+                "artifacts_dir",
+                "intervention",
+                "command",
+                "summary",
+                "reviewer",
+                "note",
+                "severity",
+                "place",
+                "claim",
+                "evidence",
+                "provenance",
+                "state_reason",
+                "objection",
+                "role",
+                "by",
+                "dispute",
             ];
             // The outcome of a finding is a digest, that of a call is text.
             let is_call = fields.contains_key("what");

@@ -7,3 +7,4 @@ mod assets;
 mod escaping;
 mod html;
 mod pages;
+mod reviews;

@@ -1,18 +1,19 @@
 //! What pages say.
 
-use belay_dashboard::{Frame, Page, Theme, history, incidents, overview, session};
+use belay_dashboard::{Frame, Page, PageView as _, Theme};
 
 use crate::fixtures;
 
 fn overview_part(id: &str) -> String {
     let frame = fixtures::frame(Page::Overview, None);
-    overview::fragment(&frame, &fixtures::overview(), &fixtures::approvals(), id)
+    fixtures::overview_page(fixtures::overview(), fixtures::approvals())
+        .fragment(&frame, id)
         .expect("the overview has this part")
         .into_string()
 }
 
 /// The text of a part, one line per element, without the SVGs.
-fn text(html: &str) -> String {
+pub(crate) fn text(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;
     while let Some(start) = rest.find("<svg") {
@@ -69,14 +70,14 @@ fn today_is_told_in_figures() {
 #[test]
 fn a_held_session_is_explained_with_its_evidence() {
     let frame = fixtures::frame(Page::Session, None);
-    let part = session::fragment(&frame, &fixtures::looping_session(), "head,finding").unwrap();
+    let part = fixtures::session_page(fixtures::looping_session()).fragment(&frame, "head,finding").unwrap();
     insta::assert_snapshot!("finding", text(&part.into_string()));
 }
 
 #[test]
 fn a_working_session_can_be_paused() {
     let frame = fixtures::frame(Page::Session, None);
-    let part = session::fragment(&frame, &fixtures::working_session(), "finding").unwrap().into_string();
+    let part = fixtures::session_page(fixtures::working_session()).fragment(&frame, "finding").unwrap().into_string();
     assert!(part.contains("value=\"pause\""));
     assert!(!part.contains("value=\"resume\""));
     assert!(part.contains("belay pause claude-code:3f9c"));
@@ -105,7 +106,8 @@ fn every_form_that_decides_has_the_token() {
 #[test]
 fn a_reader_without_login_sees_everything_and_decides_nothing() {
     let frame = Frame { form_token: None, ..fixtures::frame(Page::Overview, None) };
-    let html = overview::page(&frame, &fixtures::overview(), &fixtures::approvals()).into_string();
+    let page = fixtures::overview_page(fixtures::overview(), fixtures::approvals());
+    let html = page.page(&frame).into_string();
     assert!(html.contains("belay open"));
     assert!(!html.contains("form_token"));
     assert!(html.contains("Fix the cart discount test"));
@@ -114,31 +116,31 @@ fn a_reader_without_login_sees_everything_and_decides_nothing() {
 #[test]
 fn fragments_are_the_parts_of_the_page() {
     let frame = fixtures::frame(Page::Session, None);
-    let view = fixtures::looping_session();
-    let page = session::page(&frame, &view).into_string();
+    let view = fixtures::session_page(fixtures::looping_session());
+    let page = view.page(&frame).into_string();
     for id in ["pages", "head", "finding", "shape", "details", "record", "events"] {
-        let part = session::fragment(&frame, &view, id).unwrap().into_string();
+        let part = view.fragment(&frame, id).unwrap().into_string();
         assert!(page.contains(&part), "{id}");
         assert!(part.contains(&format!("id=\"{id}\"")), "{id}");
     }
-    assert!(session::fragment(&frame, &view, "nonsense").is_none());
+    assert!(view.fragment(&frame, "nonsense").is_none());
     let incidents = fixtures::incidents_page();
-    assert!(incidents::fragment(&frame, &incidents, "inbox,detail").is_some());
-    assert!(history::fragment(&frame, &fixtures::history_page(), "audits,x").is_none());
+    assert!(incidents.fragment(&frame, "inbox,detail").is_some());
+    assert!(fixtures::history_page().fragment(&frame, "audits,x").is_none());
 }
 
 #[test]
 fn a_session_of_31_000_calls_is_a_page_of_usual_size() {
     let frame = fixtures::frame(Page::Session, None);
-    let html = session::page(&frame, &fixtures::long_session()).into_string();
+    let html = fixtures::session_page(fixtures::long_session()).page(&frame).into_string();
     assert!(html.contains("9,996 rounds alike"), "{}", html.len());
     assert!(html.len() < 160 * 1024, "{} bytes", html.len());
 }
 
 #[test]
 fn the_theme_is_rendered_so_that_nothing_flashes() {
-    let html =
-        |theme| overview::page(&fixtures::frame(Page::Overview, theme), &fixtures::overview(), &[]).into_string();
+    let page = fixtures::overview_page(fixtures::overview(), Vec::new());
+    let html = |theme| page.page(&fixtures::frame(Page::Overview, theme)).into_string();
     assert!(html(Some(Theme::Dark)).contains("data-theme=\"dark\""));
     assert!(!html(None).contains("data-theme=\""));
     assert_eq!(Theme::from_cookie("dark\"><script>"), None);

@@ -1,0 +1,153 @@
+//! Buttons and dialogs that decide about a task.
+
+use belay_ipc::views::{ReviewPhase, ReviewSummaryView};
+use maud::{Markup, html};
+
+use super::decisions_url;
+use crate::decide::{close, dialog};
+use crate::forms::{Ask, ask_about};
+use crate::frame::Frame;
+use crate::text::name;
+
+/// Dialogs of the pages, by id.
+const RESUME: &str = "ask-review-resume";
+const ANSWER: &str = "ask-review-answer";
+const WAIVE: &str = "ask-review-waive";
+
+/// Rounds that a task without rounds left probably gets.
+const MORE_ROUNDS: u32 = 3;
+
+/// The limits that a person would probably set next: rounds, and dollars if the task has such a budget.
+pub(crate) fn next_limits(task: &ReviewSummaryView) -> (String, String) {
+    let used_up = task.round >= task.max_rounds;
+    let rounds = if used_up { task.max_rounds.saturating_add(MORE_ROUNDS) } else { task.max_rounds };
+    let dollars = task.budget_micros.map(|limit| {
+        let scarce = task.cost_micros.saturating_mul(10) >= limit.saturating_mul(9);
+        // Twice a budget of nothing is still nothing.
+        let next = if scarce { limit.max(task.cost_micros).saturating_mul(2).max(1_000_000) } else { limit };
+        format!("{}", next as f64 / 1e6)
+    });
+    (rounds.to_string(), dollars.unwrap_or_default())
+}
+
+fn about<'a>(
+    dialog: &'a str,
+    action: &'a str,
+    task: &'a ReviewSummaryView,
+    fields: &'a [(&'a str, &'a str)],
+) -> Ask<'a> {
+    Ask { dialog, action, short: &task.id, title: &task.title, fields }
+}
+
+/// Asks how many rounds and how much money a task gets, and resumes it.
+pub(crate) fn resume(task: &ReviewSummaryView) -> Markup {
+    let (rounds, dollars) = next_limits(task);
+    let fields = [("rounds", rounds.as_str()), ("dollars", dollars.as_str())];
+    ask_about("", &about(RESUME, &decisions_url(&task.id), task, &fields), "Resume…")
+}
+
+/// Asks for a person's verdict.
+pub(crate) fn answer(task: &ReviewSummaryView) -> Markup {
+    ask_about("", &about(ANSWER, &decisions_url(&task.id), task, &[]), "Answer…")
+}
+
+/// Asks why an issue is not to be fixed.
+pub(crate) fn waive(task: &ReviewSummaryView, issue: &str, claim: &str) -> Markup {
+    let action = decisions_url(&task.id);
+    let fields = [("issue", issue)];
+    let ask = Ask { title: claim, ..about(WAIVE, &action, task, &fields) };
+    ask_about("", &ask, "Waive…")
+}
+
+/// Stops a task, after a question.
+pub(crate) fn cancel(task: &ReviewSummaryView) -> Markup {
+    let question = match task.phase {
+        ReviewPhase::Queued => "Cancel this task? Nothing of it has run yet.",
+        _ => "Cancel this task? Its agent is stopped. Its files stay as they are, and you can resume the task later.",
+    };
+    html! { button.bad name="decision" value="cancel" data-confirm=(question) { "Cancel…" } }
+}
+
+/// Merges the result, after a question.
+pub(crate) fn land(frame: &Frame<'_>, task: &ReviewSummaryView, class: &str) -> Markup {
+    let folder = name(&frame.path(&task.folder)).to_text();
+    let question =
+        format!("Merge the result into {folder}? If it conflicts, nothing is changed and the conflict is explained.");
+    html! { button class=[(!class.is_empty()).then_some(class)] name="decision" value="land" data-confirm=(question) { "Land…" } }
+}
+
+/// Changes the files of the project without a commit, after a question.
+pub(crate) fn apply(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
+    let folder = name(&frame.path(&task.folder)).to_text();
+    let question = format!(
+        "Change the files in {folder} without a commit? If they conflict, nothing is changed and the conflict is explained."
+    );
+    html! { button name="decision" value="land_apply" data-confirm=(question) { "Apply without a commit…" } }
+}
+
+/// Keeps the result as a branch, after a question.
+pub(crate) fn archive() -> Markup {
+    let question = "Archive this task? Its result stays as a branch; its worktree is removed.";
+    html! { button name="decision" value="archive" data-confirm=(question) { "Archive…" } }
+}
+
+/// Rounds and money of a resume.
+pub(crate) fn resume_fields(rounds: &str, dollars: &str) -> Markup {
+    html! {
+        div.row {
+            label.row { "Rounds in all " input.short type="number" name="rounds" min="1" max="100" required value=(rounds); }
+            label.row { "Budget in all, in dollars " input.short type="number" name="dollars" min="0" step="any" value=(dollars) placeholder="none"; }
+        }
+    }
+}
+
+/// What the builder is told. Required, because an answer without it would say nothing.
+pub(crate) fn fix_field() -> Markup {
+    html! {
+        label {
+            b { "What to fix" }
+            textarea name="fix" rows="3" maxlength="8000" required placeholder="What is wrong, and where" {}
+        }
+    }
+}
+
+/// The dialogs of the list.
+pub(crate) fn list_dialogs(frame: &Frame<'_>) -> Markup {
+    dialog(
+        frame,
+        RESUME,
+        "Resume",
+        "review resume",
+        &html! {
+            p { "It continues where it ended." }
+            (resume_fields("", ""))
+            div.acts { button.main name="decision" value="resume" { "Resume" } (close("Leave it")) }
+        },
+    )
+}
+
+/// The dialogs of a task's page.
+pub(crate) fn task_dialogs(frame: &Frame<'_>) -> Markup {
+    html! {
+        (list_dialogs(frame))
+        (dialog(frame, ANSWER, "Your verdict on", "review answer", &html! {
+            p { "Your word ends the loop or sends the work back. The running step is stopped." }
+            input type="hidden" name="decision" value="answer";
+            (fix_field())
+            div.acts {
+                button.main { "Send it back" }
+                button name="done" value="true" formnovalidate { "Accept as done" }
+                (close("Leave it"))
+            }
+        }))
+        (dialog(frame, WAIVE, "Waive", "review waive", &html! {
+            p { "The issue stays in the ledger, is not fixed, and no longer keeps the loop going." }
+            input type="hidden" name="issue";
+            label {
+                b { "Why" }
+                textarea name="why" rows="2" maxlength="2000" required placeholder="out of scope: the importer is replaced next month" {}
+            }
+            div.acts { button.main name="decision" value="waive" { "Waive" } (close("Keep it open")) }
+        }))
+    }
+}
