@@ -27,7 +27,7 @@ pub(crate) use wait::answer_when_decided;
 const MAX_WAIT: Duration = Duration::from_secs(9 * 60);
 
 /// How much earlier than the agent's own timeout a wait ends.
-const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
+pub const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
 
 /// What a model reads if a person denies without a reason.
 const DENIED: &str = "A person denied this call through Belay.";
@@ -59,6 +59,20 @@ impl Approvals {
     /// Ends prompts that these events show to be answered in the terminal.
     pub(crate) fn on_events(&self, events: &[Event]) {
         self.registry.on_events(events, belay_clock::now());
+    }
+}
+
+/// Records how prompts ended that nobody answered here, so that the log tells what became of each. Called every second:
+/// the events carry the time of the end.
+pub(crate) fn record_endings(shared: &DaemonState) {
+    let ended = shared.approvals.registry.take_unrecorded(belay_clock::now());
+    if ended.is_empty() {
+        return;
+    }
+    for result in shared.decisions.committer.observe(ended) {
+        if let Err(error) = result {
+            tracing::warn!(%error, "the end of a permission prompt was not recorded");
+        }
     }
 }
 

@@ -24,10 +24,11 @@ use crate::ipc_server::{BoundSocket, WorkerPool};
 use crate::listeners::{BoundListener, ListenError, Listeners};
 use crate::live::LiveHub;
 use crate::logins::Logins;
-use crate::proxy_service::EngineSupervisor;
+use crate::proxy_service::{self, EngineSupervisor};
 use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
 use crate::request_memory::{self, LargeRequests};
+use crate::reviews::Reviews;
 use crate::run_store::RunStore;
 use crate::session_files;
 use crate::state::{ConfigSource, DaemonState, Decisions, Lifecycle, Runs};
@@ -124,12 +125,13 @@ impl Daemon {
             loop_watchdog_without_token: config.compat.loop_watchdog_without_token,
             hook_state: belay_hooks::HookState::default(),
             large_requests: LargeRequests::default(),
-            live: LiveHub::default(),
+            live: LiveHub::new(proxy_service::max_connections()),
             overview_cache: OverviewCache::default(),
             trial: GuidedTrial::default(),
             audits: Audits::new(&paths),
-            quotas: Quotas::default(),
+            quotas: Quotas::load(&paths),
             approvals: Approvals::default(),
+            reviews: Reviews::default(),
             config: ConfigSource { paths: paths.clone(), env: env.clone(), flags },
         });
         shared.decisions.committer.with_engine(belay_engine::Engine::sync_held_file);
@@ -205,8 +207,11 @@ impl Daemon {
                 .name("alerts".to_owned())
                 .spawn(move || alert_dispatcher::run(&shared, channels))?
         };
+        Reviews::start(&shared);
         let served = runtime.block_on(serve(&shared, &relay, listeners, signals));
         shared.lifecycle.shutdown.set("the listener failed");
+        // Agents that Belay drives end with it, while it can still record their last events.
+        shared.reviews.shut_down();
         if !pool.drain(DRAIN_TIMEOUT) {
             tracing::warn!("some connections did not finish in time");
         }

@@ -3,6 +3,7 @@
 
 mod cache;
 mod event_line;
+mod event_search;
 mod needs;
 mod overview;
 mod picture;
@@ -10,6 +11,7 @@ mod session_page;
 mod spend;
 
 pub(crate) use cache::OverviewCache;
+pub(crate) use event_search::search_events;
 pub(crate) use needs::next_budget;
 pub use overview::overview;
 pub use session_page::{PageWindow, session_page};

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::intake::{store_error_to_ipc, to_ipc_error};
 use crate::state::DaemonState;
-use crate::views::status_of;
+use crate::views::own_status;
 
 /// Sessions read at a time.
 const PAGE: usize = 500;
@@ -84,7 +84,7 @@ fn fate(row: &SessionRow, delete: bool, now: Timestamp) -> Fate {
 /// Whether the session works, waits for something or someone, or may still do so.
 fn is_active(row: &SessionRow, now: Timestamp) -> bool {
     matches!(
-        status_of(row, now).value,
+        own_status(row, now).value,
         StatusValue::Working | StatusValue::Waiting | StatusValue::Limited | StatusValue::Held | StatusValue::Stalled
     )
 }

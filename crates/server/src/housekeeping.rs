@@ -76,6 +76,7 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
                 && !alert_dispatcher::has_pending_alerts(shared)
                 // Otherwise the agent of a killed `belay run` could not reach its model.
                 && shared.runs.store.live_addresses().is_empty()
+                && !shared.reviews.is_busy()
             {
                 shared.lifecycle.shutdown.set("idle");
                 return;

@@ -13,8 +13,10 @@ mod openapi;
 mod pages;
 mod request_body;
 mod request_guard;
+mod signed_request;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -23,7 +25,7 @@ use axum::middleware;
 use axum::routing::{get, post, put};
 use belay_net::PeerUser;
 use belay_proxy::{BoxFuture, LocalService, PrefixedIo, Relay};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioIo;
@@ -73,6 +75,14 @@ fn router(shared: Arc<DaemonState>) -> Router {
         .route("/api/v1/history/clear", post(api::history::clear))
         .route("/api/v1/config", get(api::config::config))
         .route("/api/v1/config/{key}", put(api::config::set))
+        .route("/api/v1/reviews", get(api::reviews::list).post(api::reviews::file))
+        .route("/api/v1/reviews/queue", post(api::reviews::pause))
+        .route("/api/v1/reviews/{id}", get(api::reviews::task))
+        .route("/api/v1/reviews/{id}/journal", get(api::reviews::journal))
+        .route("/api/v1/reviews/{id}/decisions", post(api::reviews::decide))
+        .route("/api/v1/reviews/{id}/land", post(api::reviews::land))
+        .route("/api/v1/reviews/{id}/artifacts", get(api::reviews::artifacts))
+        .route("/api/v1/reviews/{id}/artifacts/{name}", get(api::reviews::artifact))
         .route("/api/v1/openapi.json", get(openapi::document))
         .route("/api/v1/events", get(api::events).post(api::post_events))
         .route("/api/v1/approvals", get(api::approvals::list))
@@ -102,17 +112,21 @@ impl HttpService {
 }
 
 impl LocalService for HttpService {
-    fn serve(&self, io: PrefixedIo, peer: PeerUser) -> BoxFuture<()> {
+    fn serve(&self, io: PrefixedIo, peer: PeerUser) -> BoxFuture<Option<PrefixedIo>> {
         let router = TowerToHyperService::new(self.router.clone());
+        let has_body = Arc::new(AtomicBool::new(false));
+        let noted = Arc::clone(&has_body);
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            noted.store(!request.body().is_end_stream(), Ordering::Relaxed);
             request.extensions_mut().insert(peer);
             router.call(request)
         });
         // Serve one request; the next one on this connection may be for a model.
-        let serving = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(io), service);
+        let mut serving = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(io), service);
         Box::pin(async move {
             // A client may disconnect at any time.
-            let _ = serving.await;
+            (&mut serving).await.ok()?;
+            has_body.load(Ordering::Relaxed).then(|| serving.into_parts().io.into_inner())
         })
     }
 

@@ -60,7 +60,8 @@ fn parse(json: &[u8], sender: Authority) -> Result<Event, ErrorBody> {
 }
 
 /// Whether only the owner may post such an event: decisions, and facts that discard or replace evidence. A person's
-/// prompt clears the evidence, a balance replaces what sessions spent together, and a delivery ends a nudge.
+/// prompt clears the evidence, a balance replaces what sessions spent together, and a delivery ends a nudge. How a
+/// prompt ended is known to Belay alone.
 pub fn requires_owner(body: &Body) -> bool {
     matches!(
         body,
@@ -68,6 +69,7 @@ pub fn requires_owner(body: &Body) -> bool {
             | Body::Prompt(_)
             | Body::SubAgentsSpent(_)
             | Body::SharedSpent(_)
+            | Body::ApprovalEnded(_)
             | Body::Delivered(_)
             | Body::Tick
     )

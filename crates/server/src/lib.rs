@@ -45,6 +45,7 @@ mod quotas;
 mod read_pool;
 pub mod reads;
 mod request_memory;
+mod reviews;
 mod run_store;
 mod session_files;
 pub mod shutdown;
@@ -55,6 +56,7 @@ pub mod token;
 mod trial;
 pub mod views;
 
+pub use approvals::TIMEOUT_MARGIN;
 pub use daemon::{Daemon, ServeError, ServeOptions};
 pub use intake::{Authority, decide, observe_json, requires_owner};
 pub use listeners::ListenError;

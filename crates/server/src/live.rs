@@ -1,13 +1,17 @@
 //! The live stream: which session changed. A page fetches what it shows of that session by itself.
 //!
-//! One thread follows the log while clients listen, and broadcasts a notice per event. Every client has a bounded queue; a
-//! client that falls behind is told to reload. None of this is on the path of a decision: the thread reads committed
-//! events with a reader of its own.
+//! One thread follows the log while clients listen, and broadcasts what changed at most every [`BATCH_INTERVAL`], the
+//! newest event of each session, written once for all clients. Every client has a bounded queue; a client that falls
+//! behind is told to reload. None of this is on the path of a decision: the thread reads committed events with a reader
+//! of its own.
 
+use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use belay_clock::now;
 use belay_core::Timestamp;
 use belay_store::{EventQuery, EventRow, Order, Store};
@@ -17,17 +21,24 @@ use tokio::sync::broadcast;
 use crate::state::DaemonState;
 use crate::sync::lock;
 
-/// Notices that a client may be behind.
-const QUEUE_LENGTH: usize = 512;
+/// Batches that a client may be behind.
+const QUEUE_LENGTH: usize = 64;
 
-/// Maximum number of clients. A browser needs one for all of its tabs.
-pub(crate) const MAX_CLIENTS: usize = 256;
+/// Events after which a client that was away reloads instead of reading what it missed.
+const MAX_REPLAY: usize = 512;
+
+/// Maximum number of clients, unless there are few connections. A browser needs one for all of its tabs.
+const MAX_CLIENTS: usize = 256;
+
+/// Shortest time between two batches. Waking 200 clients for every event made decisions 40 % slower; waking them ten
+/// times a second does not (`cargo xtask bench dashboard`).
+const BATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Commits of other processes do not notify this one, so the store is also polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Events read at a time.
-const BATCH: usize = 500;
+const PAGE: usize = 500;
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -56,34 +67,93 @@ impl From<&EventRow> for LiveNotice {
     }
 }
 
-/// Distributes notices to clients.
+/// Changes that are sent together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LiveBatch {
+    /// The newest event of each session, in the order of the log.
+    notices: Arc<[LiveNotice]>,
+    /// All of them as server-sent events.
+    text: Bytes,
+}
+
+impl LiveBatch {
+    fn new(notices: Vec<LiveNotice>) -> Self {
+        let mut newest: HashMap<&str, u64> = HashMap::new();
+        for notice in &notices {
+            newest.insert(&notice.session, notice.position);
+        }
+        let notices: Arc<[LiveNotice]> =
+            notices.iter().filter(|notice| newest[&*notice.session] == notice.position).cloned().collect();
+        Self { text: as_events(&*notices), notices }
+    }
+
+    /// Position of the newest event, unless the batch is about something else.
+    pub(crate) fn position(&self) -> Option<u64> {
+        self.notices.last().map(|notice| notice.position).filter(|position| *position > 0)
+    }
+
+    /// The changes after a position as server-sent events, or those of one session; may be empty.
+    pub(crate) fn text(&self, after: u64, session: Option<&str>) -> Bytes {
+        let is_wanted = |notice: &LiveNotice| {
+            (notice.position == 0 || notice.position > after) && session.is_none_or(|session| session == notice.session)
+        };
+        if self.notices.iter().all(is_wanted) {
+            return self.text.clone();
+        }
+        as_events(self.notices.iter().filter(|notice| is_wanted(notice)))
+    }
+}
+
+fn as_events<'n>(notices: impl IntoIterator<Item = &'n LiveNotice>) -> Bytes {
+    let mut text = String::new();
+    for notice in notices {
+        if notice.position > 0 {
+            let _ = writeln!(text, "id: {}", notice.position);
+        }
+        // JSON has no line breaks.
+        let _ = write!(text, "event: change\ndata: {}\n\n", serde_json::to_string(notice).unwrap_or_default());
+    }
+    text.into()
+}
+
+/// Distributes changes to clients.
 #[derive(Debug)]
 pub(crate) struct LiveHub {
-    sender: broadcast::Sender<LiveNotice>,
+    sender: broadcast::Sender<LiveBatch>,
     clients: AtomicUsize,
+    max_clients: usize,
     /// Whether the thread runs.
     following: Mutex<bool>,
 }
 
-impl Default for LiveHub {
-    fn default() -> Self {
-        Self { sender: broadcast::channel(QUEUE_LENGTH).0, clients: AtomicUsize::new(0), following: Mutex::new(false) }
-    }
-}
-
 impl LiveHub {
+    /// Streams take at most half of the connections, so that agents can always use the rest.
+    pub(crate) fn new(max_connections: usize) -> Self {
+        Self {
+            sender: broadcast::channel(QUEUE_LENGTH).0,
+            clients: AtomicUsize::new(0),
+            max_clients: MAX_CLIENTS.min(max_connections / 2),
+            following: Mutex::new(false),
+        }
+    }
+
     /// Tells clients about a change that is not in the log.
     pub(crate) fn tell(&self, kind: &str) {
-        let notice = LiveNotice { position: 0, session: String::new(), seq: 0, kind: kind.to_owned(), at: now() };
+        self.tell_about("", kind);
+    }
+
+    /// Tells clients about a change of something that is not in the log, such as `review:ID`.
+    pub(crate) fn tell_about(&self, what: &str, kind: &str) {
+        let notice = LiveNotice { position: 0, session: what.to_owned(), seq: 0, kind: kind.to_owned(), at: now() };
         // Without a receiver nobody misses it.
-        let _ = self.sender.send(notice);
+        let _ = self.sender.send(LiveBatch::new(vec![notice]));
     }
 }
 
 /// A client's subscription. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct LiveSubscription {
-    pub(crate) notices: broadcast::Receiver<LiveNotice>,
+    pub(crate) batches: broadcast::Receiver<LiveBatch>,
     state: Arc<DaemonState>,
 }
 
@@ -93,18 +163,20 @@ impl Drop for LiveSubscription {
     }
 }
 
-/// Subscribes a client. `None` if there are too many.
+/// Subscribes a client. `None` if there are too many. The first one reads the store.
 pub(crate) fn subscribe(state: &Arc<DaemonState>) -> Option<LiveSubscription> {
     let hub = &state.live;
-    if hub.clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
+    if hub.clients.fetch_add(1, Ordering::Relaxed) >= hub.max_clients {
         hub.clients.fetch_sub(1, Ordering::Relaxed);
         return None;
     }
-    let subscription = LiveSubscription { notices: hub.sender.subscribe(), state: Arc::clone(state) };
+    let subscription = LiveSubscription { batches: hub.sender.subscribe(), state: Arc::clone(state) };
     let mut following = lock(&hub.following);
     if !*following {
+        // Before the thread runs, so that nothing is missed until it does.
+        let position = state.readers.get().and_then(|store| newest_position(&*store)).ok();
         let state = Arc::clone(state);
-        let thread = std::thread::Builder::new().name("live".to_owned()).spawn(move || follow(&state));
+        let thread = std::thread::Builder::new().name("live".to_owned()).spawn(move || follow(&state, position));
         *following =
             thread.map_err(|error| tracing::warn!(%error, "cannot follow the log for the live stream")).is_ok();
     }
@@ -117,16 +189,15 @@ pub(crate) fn newest_position(store: &dyn Store) -> belay_store::Result<u64> {
     Ok(store.events(&query)?.last().map_or(0, |row| u64::try_from(row.ord).unwrap_or(0)))
 }
 
-/// The notices after a position, or `None` if there are more than a queue holds: the client has to reload.
-pub(crate) fn replay(store: &dyn Store, after: u64) -> belay_store::Result<Option<Vec<LiveNotice>>> {
-    let query = EventQuery { after: Some(after), limit: QUEUE_LENGTH + 1, ..EventQuery::default() };
+/// What happened after a position, or `None` if that is too much: the client has to reload.
+pub(crate) fn replay(store: &dyn Store, after: u64) -> belay_store::Result<Option<LiveBatch>> {
+    let query = EventQuery { after: Some(after), limit: MAX_REPLAY + 1, ..EventQuery::default() };
     let rows = store.events(&query)?;
-    Ok((rows.len() <= QUEUE_LENGTH).then(|| rows.iter().map(LiveNotice::from).collect()))
+    Ok((rows.len() <= MAX_REPLAY).then(|| LiveBatch::new(rows.iter().map(LiveNotice::from).collect())))
 }
 
-/// Broadcasts what is committed until no client is left.
-fn follow(state: &DaemonState) {
-    let mut position = None;
+/// Broadcasts what is committed after a position until no client is left.
+fn follow(state: &DaemonState, mut position: Option<u64>) {
     let mut seen = 0;
     while !state.lifecycle.shutdown.is_set() {
         {
@@ -138,14 +209,17 @@ fn follow(state: &DaemonState) {
         }
         state.lifecycle.mark_active();
         match broadcast_new(state, &mut position) {
-            Ok(BATCH) => continue,
+            Ok(PAGE) => continue,
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "cannot read the log for the live stream"),
         }
+        // The first change after a rest is sent at once, those that follow it together.
+        std::thread::sleep(BATCH_INTERVAL);
         seen = state.decisions.committer.commits().wait(seen, POLL_INTERVAL);
     }
 }
 
+/// Returns the number of events read.
 fn broadcast_new(state: &DaemonState, position: &mut Option<u64>) -> belay_store::Result<usize> {
     let store = state.readers.get()?;
     let after = match *position {
@@ -153,11 +227,55 @@ fn broadcast_new(state: &DaemonState, position: &mut Option<u64>) -> belay_store
         None => newest_position(&*store)?,
     };
     *position = Some(after);
-    let rows = store.events(&EventQuery { after: Some(after), limit: BATCH, ..EventQuery::default() })?;
-    for notice in rows.iter().map(LiveNotice::from) {
-        *position = Some(notice.position);
+    let rows = store.events(&EventQuery { after: Some(after), limit: PAGE, ..EventQuery::default() })?;
+    let batch = LiveBatch::new(rows.iter().map(LiveNotice::from).collect());
+    if let Some(newest) = batch.position() {
+        *position = Some(newest);
         // Without a receiver nobody misses it.
-        let _ = state.live.sender.send(notice);
+        let _ = state.live.sender.send(batch);
     }
     Ok(rows.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice(position: u64, session: &str) -> LiveNotice {
+        LiveNotice {
+            position,
+            session: session.to_owned(),
+            seq: position,
+            kind: "note".to_owned(),
+            at: Timestamp::from_millis(0),
+        }
+    }
+
+    fn ids(text: &Bytes) -> Vec<u64> {
+        let text = std::str::from_utf8(text).unwrap();
+        text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect()
+    }
+
+    #[test]
+    fn a_batch_names_each_session_once_with_its_newest_event() {
+        let batch = LiveBatch::new(vec![notice(3, "a"), notice(4, "b"), notice(5, "a"), notice(7, "c")]);
+        assert_eq!(ids(&batch.text(0, None)), [4, 5, 7]);
+        assert_eq!(batch.position(), Some(7));
+        assert_eq!(ids(&batch.text(4, None)), [5, 7], "the client knows the first four");
+        assert_eq!(ids(&batch.text(0, Some("a"))), [5]);
+        assert!(batch.text(0, Some("d")).is_empty());
+    }
+
+    #[test]
+    fn all_clients_share_the_bytes_of_a_batch() {
+        let batch = LiveBatch::new(vec![notice(3, "a"), notice(4, "b")]);
+        assert_eq!(batch.text(0, None).as_ptr(), batch.clone().text(2, None).as_ptr());
+    }
+
+    #[test]
+    fn a_change_outside_of_the_log_reaches_clients_at_any_position() {
+        let batch = LiveBatch::new(vec![notice(0, "")]);
+        assert_eq!(batch.position(), None);
+        assert!(batch.text(99, None).starts_with(b"event: change\n"));
+    }
 }

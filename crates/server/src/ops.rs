@@ -22,6 +22,7 @@ use crate::intake::{self, Authority, store_error_to_ipc};
 use crate::listeners::OpenListener;
 use crate::proxy_service;
 use crate::reads::StoreRead;
+use crate::reviews;
 use crate::state::DaemonState;
 use crate::views::EventView;
 
@@ -84,6 +85,14 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         Operation::Totals(request) => read(shared, out, id, &request),
         Operation::Overview(request) => overview(shared, &request).and_then(|view| accept(out, id, &view)),
         Operation::SessionPage(request) => read(shared, out, id, &request),
+        Operation::FileReview(request) => {
+            reviews::file_from_shell(shared, &request).and_then(|task| accept(out, id, &task))
+        }
+        Operation::DecideReview(request) => reviews::decide(shared, &request).and_then(|task| accept(out, id, &task)),
+        Operation::LandReview(request) => reviews::land(shared, &request).and_then(|landed| accept(out, id, &landed)),
+        Operation::Reviews(request) => reviews::list(shared, &request).and_then(|list| accept(out, id, &list)),
+        Operation::Review(request) => reviews::view(shared, &request).and_then(|task| accept(out, id, &task)),
+        Operation::PauseReviews(request) => reviews::pause(shared, request).and_then(|list| accept(out, id, &list)),
         Operation::Subscribe(_) => accept(out, id, &SubscribeResponse { subscribed: true }),
     };
     match result {

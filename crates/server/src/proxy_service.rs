@@ -48,7 +48,7 @@ pub(crate) fn relay_config(
 }
 
 /// Maximum number of client connections. Each may need two file descriptors, and other parts need some, too.
-fn max_connections() -> usize {
+pub(crate) fn max_connections() -> usize {
     const RESERVED_DESCRIPTORS: u64 = 128;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit.saturating_sub(RESERVED_DESCRIPTORS) / 2).unwrap_or(usize::MAX).clamp(16, 1024)

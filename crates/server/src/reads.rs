@@ -154,7 +154,12 @@ impl StoreRead for OverviewRequest {
 impl StoreRead for SessionPageRequest {
     fn run(&self, store: Option<&dyn Store>) -> Result<Option<Box<SessionPageView>>> {
         let Some(store) = store else { return Ok(None) };
-        let window = PageWindow { before: self.before, calls: self.calls, events_before: self.events_before };
+        let window = PageWindow {
+            before: self.before,
+            calls: self.calls,
+            events_before: self.events_before,
+            ..PageWindow::default()
+        };
         Ok(dashboard::session_page(store, &self.session, window, belay_clock::now())?.map(Box::new))
     }
 }

@@ -197,8 +197,8 @@ mod tests {
     struct NoService;
 
     impl LocalService for NoService {
-        fn serve(&self, _: PrefixedIo, _: PeerUser) -> BoxFuture<()> {
-            Box::pin(std::future::ready(()))
+        fn serve(&self, _: PrefixedIo, _: PeerUser) -> BoxFuture<Option<PrefixedIo>> {
+            Box::pin(std::future::ready(None))
         }
     }
 

@@ -28,6 +28,7 @@ use crate::pending_run_budgets::PendingRunBudgets;
 use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
 use crate::request_memory::LargeRequests;
+use crate::reviews::Reviews;
 use crate::run_store::RunStore;
 use crate::shutdown::ShutdownFlag;
 use crate::token::ApiToken;
@@ -56,6 +57,7 @@ pub(crate) struct DaemonState {
     pub(crate) audits: Audits,
     pub(crate) quotas: Quotas,
     pub(crate) approvals: Approvals,
+    pub(crate) reviews: Reviews,
 }
 
 /// The engine, with in-memory indexes for callers that cannot wait for it.

@@ -1,10 +1,11 @@
 //! Converts stored sessions and events to the views of `--json`, the HTTP API and the socket.
 
+use belay_core::effect::Spend;
 use belay_core::session::{BURN_MINUTES, ResumeCondition};
-use belay_core::status::{self, Observation, Status, StatusInput};
+use belay_core::status::{self, Observation, Status, StatusInput, StatusValue};
 use belay_core::{SessionKey, SessionState, Timestamp};
 use belay_ipc::views::{CostView, HoldView, SessionView, SinceProgressView};
-use belay_store::{EventRow, Result, SessionRow, Store};
+use belay_store::{EventRow, Result, SessionQuery, SessionRow, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -37,7 +38,8 @@ pub fn session_views(store: &dyn Store, rows: Vec<SessionRow>) -> Result<Vec<Ses
     let keys: Vec<SessionKey> = rows.iter().map(|row| row.key.clone()).collect();
     let short = store.short_names(&keys, MIN_SHORT_ID_CHARS)?;
     let now = belay_clock::now();
-    Ok(rows.into_iter().zip(short).map(|(row, short)| view_of(row, short, now)).collect())
+    let view = |(row, short)| Ok(view_of(status_of(store, &row, now)?, row, short, now));
+    rows.into_iter().zip(short).map(view).collect()
 }
 
 pub fn session_view(store: &dyn Store, key: &SessionKey) -> Result<Option<SessionView>> {
@@ -45,7 +47,80 @@ pub fn session_view(store: &dyn Store, key: &SessionKey) -> Result<Option<Sessio
     Ok(session_views(store, vec![row])?.pop())
 }
 
-pub(crate) fn status_of(row: &SessionRow, now: Timestamp) -> Status {
+/// How deep sub-agents of sub-agents are looked at, and how many of one session.
+const MAX_DEPTH: u32 = 4;
+const MAX_SUB_AGENTS: usize = 32;
+
+/// The status of a session, with what its sub-agents wait for.
+fn status_of(store: &dyn Store, row: &SessionRow, now: Timestamp) -> Result<Status> {
+    status_at(store, row, inherited(store, row)?, now, MAX_DEPTH)
+}
+
+/// What a sub-agent has from its ancestors.
+#[derive(Clone, Copy)]
+struct Inherited {
+    /// The process of the agent. Sub-agents run in that of their root.
+    pid: Option<u32>,
+    /// When a person last prompted or interrupted one of them. What was asked before is settled.
+    turn_since: Timestamp,
+}
+
+fn status_at(
+    store: &dyn Store,
+    row: &SessionRow,
+    Inherited { pid, turn_since }: Inherited,
+    now: Timestamp,
+    depth: u32,
+) -> Result<Status> {
+    let own = derive(row, pid, now, None);
+    if own.blocks_parent() && own.since < turn_since {
+        let why = "A person prompted or interrupted the parent since it asked.".to_owned();
+        return Ok(Status { value: StatusValue::Unknown, waiting_for: None, since: turn_since, why, ..own });
+    }
+    // Most sessions rest and have had no sub-agents: they need no query.
+    let may_have_any = own.value == StatusValue::Working || row.descendants != Spend::default();
+    if depth == 0 || !may_have_any || !own.value.yields_to_sub_agent() {
+        return Ok(own);
+    }
+    let of_session = SessionQuery {
+        parent: Some(row.key.clone()),
+        states: vec!["active".to_owned()],
+        limit: MAX_SUB_AGENTS,
+        ..SessionQuery::default()
+    };
+    let mut waiting: Option<Status> = None;
+    for child in store.sessions(&of_session)?.rows {
+        let inherited = Inherited {
+            pid: child.details.facts.pid.or(pid),
+            turn_since: turn_since.max(row.details.phase.turn_since),
+        };
+        let status = status_at(store, &child, inherited, now, depth - 1)?;
+        if status.blocks_parent() && waiting.as_ref().is_none_or(|longest| status.since < longest.since) {
+            waiting = Some(status);
+        }
+    }
+    Ok(if waiting.is_some() { derive(row, pid, now, waiting.as_ref()) } else { own })
+}
+
+fn inherited(store: &dyn Store, row: &SessionRow) -> Result<Inherited> {
+    let mut inherited = Inherited { pid: row.details.facts.pid, turn_since: Timestamp::default() };
+    let mut parent = row.parent.clone();
+    for _ in 0..MAX_DEPTH {
+        let Some(key) = parent.take() else { break };
+        let Some(row) = store.session(&key)? else { break };
+        inherited.pid = inherited.pid.or(row.details.facts.pid);
+        inherited.turn_since = inherited.turn_since.max(row.details.phase.turn_since);
+        parent = row.parent;
+    }
+    Ok(inherited)
+}
+
+/// The status by the session's own events and process.
+pub(crate) fn own_status(row: &SessionRow, now: Timestamp) -> Status {
+    derive(row, row.details.facts.pid, now, None)
+}
+
+fn derive(row: &SessionRow, pid: Option<u32>, now: Timestamp, sub_agent: Option<&Status>) -> Status {
     let details = &row.details;
     let input = StatusInput {
         state: &row.state,
@@ -55,13 +130,12 @@ pub(crate) fn status_of(row: &SessionRow, now: Timestamp) -> Status {
         last_at: details.facts.last_at,
         ended_at: details.facts.ended_at,
     };
-    let process = belay_hooks::process_state(details.facts.pid, details.facts.last_at);
-    let child_since = belay_hooks::child_since(&details.phase, details.facts.pid);
-    status::derive(&input, &Observation { now, process, child_since, seen_at: details.facts.seen_at })
+    let process = belay_hooks::process_state(pid, details.facts.last_at);
+    let child_since = belay_hooks::child_since(&details.phase, pid);
+    status::derive(&input, &Observation { now, process, child_since, seen_at: details.facts.seen_at, sub_agent })
 }
 
-fn view_of(row: SessionRow, short: String, now: Timestamp) -> SessionView {
-    let status = status_of(&row, now);
+fn view_of(status: Status, row: SessionRow, short: String, now: Timestamp) -> SessionView {
     let SessionRow { key, parent, state, descendants, details, .. } = row;
     let (facts, counters) = (details.facts, details.counters);
     let burn = burn(&details.burn, now);

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use belay_agents::hook::{HookProtocol, PermissionReply};
-use belay_core::event::{Body, PermissionAnswer};
+use belay_core::event::{ApprovalEnded, ApprovalEnding, Body, PermissionAnswer, Source};
 use belay_core::redact::redact;
-use belay_core::{Digest, Event, SessionKey, Timestamp};
+use belay_core::{Digest, Event, Excerpt, SessionKey, Timestamp};
 use belay_hooks::ApprovalOffer;
 use belay_ipc::views::PendingApproval;
 use belay_ipc::{ErrorBody, ErrorCode};
@@ -25,6 +25,9 @@ const MAX_UNAWAITED: Duration = Duration::from_secs(10);
 /// A person cannot judge a longer input at a glance, so the terminal shows it.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
+/// Length of the text in the event about the end of a prompt.
+const MAX_LOGGED_BYTES: usize = 256;
+
 /// How many ended prompts and calls are remembered.
 const MAX_ENDED: usize = 128;
 const MAX_CALLS: usize = 256;
@@ -37,6 +40,8 @@ struct State {
     /// The oldest first.
     pending: Vec<Pending>,
     ended: VecDeque<(String, Ending)>,
+    /// Events about prompts that ended without an answer here, until they are recorded.
+    unrecorded: Vec<Event>,
     /// Recent calls of sessions, by fingerprint: some prompts do not name their call.
     calls: VecDeque<(SessionKey, Digest, String)>,
 }
@@ -64,10 +69,8 @@ pub(super) enum Ending {
         by: String,
         at: Timestamp,
     },
-    Elsewhere,
-    TimedOut,
-    /// The agent gave up the hook.
-    Abandoned,
+    /// Without an answer in Belay.
+    Unanswered(ApprovalEnding),
 }
 
 impl Ending {
@@ -75,16 +78,20 @@ impl Ending {
         match self {
             Self::Answered { answer: PermissionAnswer::Allow, by, at } => format!("{by} allowed it at {at}"),
             Self::Answered { answer: PermissionAnswer::Deny, by, at } => format!("{by} denied it at {at}"),
-            Self::Elsewhere => "it was answered elsewhere, in the agent's terminal".to_owned(),
-            Self::TimedOut => "nobody answered in time, so the agent's terminal asks".to_owned(),
-            Self::Abandoned => "the agent no longer waits for an answer here".to_owned(),
+            Self::Unanswered(how) => how.phrase().to_owned(),
         }
     }
 }
 
 impl State {
-    fn end(&mut self, at: usize, ending: Ending) -> Pending {
+    fn end(&mut self, at: usize, ending: Ending, now: Timestamp) -> Pending {
         let pending = self.pending.remove(at);
+        // An answer is an event of its own.
+        if let Ending::Unanswered(how) = ending
+            && self.unrecorded.len() < MAX_ENDED
+        {
+            self.unrecorded.push(pending.ended(how, now));
+        }
         if self.ended.len() == MAX_ENDED {
             self.ended.pop_front();
         }
@@ -93,28 +100,37 @@ impl State {
     }
 
     /// Ends every prompt for which `ending` returns something. Dropping its sender tells the hook.
-    fn end_if(&mut self, ending: impl Fn(&Pending) -> Option<Ending>) {
+    fn end_if(&mut self, now: Timestamp, ending: impl Fn(&Pending) -> Option<ApprovalEnding>) {
         for at in (0..self.pending.len()).rev() {
             // An answer that is being recorded has won.
             if self.pending[at].claimed.is_none()
                 && let Some(ending) = ending(&self.pending[at])
             {
-                self.end(at, ending);
+                self.end(at, Ending::Unanswered(ending), now);
             }
         }
     }
 
     fn expire(&mut self, now: Timestamp) {
-        self.end_if(|pending| match &pending.receiver {
-            _ if now >= pending.view.until => Some(Ending::TimedOut),
+        self.end_if(now, |pending| match &pending.receiver {
+            _ if now >= pending.view.until => Some(ApprovalEnding::TimedOut),
             // The hook was ended before it could wait.
-            Some(_) if now.saturating_since(pending.offered_at) >= MAX_UNAWAITED => Some(Ending::Abandoned),
+            Some(_) if now.saturating_since(pending.offered_at) >= MAX_UNAWAITED => Some(ApprovalEnding::Abandoned),
             _ => None,
         });
     }
 
     fn position(&self, id: &str) -> Option<usize> {
         self.pending.iter().position(|pending| pending.view.id == id)
+    }
+}
+
+impl Pending {
+    /// The event that it ended without an answer.
+    fn ended(&self, how: ApprovalEnding, now: Timestamp) -> Event {
+        let what = Excerpt::with_limit(&self.view.text, MAX_LOGGED_BYTES);
+        let body = Body::ApprovalEnded(ApprovalEnded { approval: self.view.id.clone(), how, what });
+        Event::new(uuid::Uuid::now_v7(), self.session.clone(), Source::Hook, now, body)
     }
 }
 
@@ -178,8 +194,15 @@ impl Registry {
     }
 
     /// Ends a prompt that nobody has answered.
-    pub(super) fn end(&self, id: &str, ending: &Ending) {
-        lock(&self.0).end_if(|pending| (pending.view.id == id).then(|| ending.clone()));
+    pub(super) fn end(&self, id: &str, ending: ApprovalEnding, now: Timestamp) {
+        lock(&self.0).end_if(now, |pending| (pending.view.id == id).then_some(ending));
+    }
+
+    /// The events about prompts that have ended without an answer since the last call.
+    pub(super) fn take_unrecorded(&self, now: Timestamp) -> Vec<Event> {
+        let mut state = lock(&self.0);
+        state.expire(now);
+        std::mem::take(&mut state.unrecorded)
     }
 
     /// Remembers calls, and ends prompts whose call has a result, or whose turn is over.
@@ -195,10 +218,11 @@ impl Registry {
                 }
                 state.calls.push_back((event.session.clone(), called.action.key, call.clone()));
             }
-            state.end_if(|pending| {
-                let is_answered =
-                    event.session == pending.session && shows_answer(&event.body, pending.call.as_deref());
-                is_answered.then_some(Ending::Elsewhere)
+            state.end_if(now, |pending| {
+                if event.session != pending.session {
+                    return None;
+                }
+                ending_shown_by(&event.body, pending.call.as_deref())
             });
         }
     }
@@ -256,7 +280,8 @@ impl Claim<'_> {
         self.delivered = true;
         let mut state = lock(&self.registry.0);
         let at = state.position(&self.id)?;
-        let Pending { view, protocol, event, sender, .. } = state.end(at, self.ending.clone());
+        let now = belay_clock::now();
+        let Pending { view, protocol, event, sender, .. } = state.end(at, self.ending.clone(), now);
         let reply = match self.answer {
             PermissionAnswer::Allow => PermissionReply::Allow,
             PermissionAnswer::Deny => PermissionReply::Deny(reason),
@@ -280,15 +305,17 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// Whether an event of the session shows that its prompt is answered. Other calls may run in parallel.
-fn shows_answer(body: &Body, call: Option<&str>) -> bool {
+/// How a prompt ended, if an event of its session shows that it did. Other calls may run in parallel.
+fn ending_shown_by(body: &Body, call: Option<&str>) -> Option<ApprovalEnding> {
     match body {
         Body::ToolReturned(returned) => match (call, returned.call.as_deref()) {
-            (Some(asked), Some(returned)) => asked == returned,
-            _ => true,
+            (Some(asked), Some(returned)) if asked != returned => None,
+            _ => Some(ApprovalEnding::AnsweredElsewhere),
         },
-        Body::Prompt(_) | Body::TurnEnded(_) | Body::SessionEnded(_) => true,
-        _ => false,
+        Body::Prompt(_) | Body::TurnEnded(_) => Some(ApprovalEnding::AnsweredElsewhere),
+        // Closing the terminal is not an answer.
+        Body::SessionEnded(_) => Some(ApprovalEnding::Abandoned),
+        _ => None,
     }
 }
 

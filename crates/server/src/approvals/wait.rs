@@ -5,11 +5,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use belay_core::Timestamp;
+use belay_core::event::ApprovalEnding;
 use belay_ipc::{AwaitAnswerResponse, Response, ResponseBody};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::oneshot::Receiver;
 
-use super::registry::Ending;
 use crate::state::DaemonState;
 
 /// Hands the connection of a hook over to a task that responds once the prompt `id` is answered, or not any more. A prompt
@@ -38,11 +38,11 @@ async fn wait_and_respond(
         Some((answer, until)) => tokio::select! {
             answer = answer => answer.unwrap_or_default(),
             () = tokio::time::sleep(until.saturating_since(belay_clock::now())) => {
-                registry.end(id, &Ending::TimedOut);
+                registry.end(id, ApprovalEnding::TimedOut, belay_clock::now());
                 String::new()
             }
             () = closed(&stream) => {
-                registry.end(id, &Ending::Abandoned);
+                registry.end(id, ApprovalEnding::Abandoned, belay_clock::now());
                 return Ok(());
             }
         },

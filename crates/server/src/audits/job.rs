@@ -62,7 +62,8 @@ fn lower_priority() {
 fn replay(shared: &DaemonState, audit: &RunningAudit) -> Result<Report, String> {
     let work = &audit.work;
     let since = work.days.map(|days| now() - Duration::from_secs(u64::from(days) * 86_400));
-    let dirs = UserDirs::for_current_user().ok_or("there is no home directory to search")?;
+    let dirs =
+        UserDirs::for_current_user().ok_or("cannot find your home directory, which contains the session files")?;
     // Only matters for agents that keep their history in the project, of which none is current here.
     let here = shared.config.paths.user_home().map_or_else(PathBuf::new, std::path::Path::to_path_buf);
     let filter = SearchFilter { since: since.map(system_time), ..SearchFilter::default() };

@@ -20,8 +20,8 @@ pub(super) fn event_line(row: &EventRow, calls: &[(u64, CallView)]) -> Option<Ev
         call: call.map(|call| call.call),
         pair: call.map(|call| call.pair.clone()),
         what: shorten(&what),
-        outcome: shorten(&outcome),
-        tokens: tokens(&event),
+        outcome: shorten(call.map_or(&outcome, |call| &call.outcome)),
+        tokens: call.map_or_else(|| tokens(&event), |call| call.fresh_tokens.saturating_add(call.cached_tokens)),
     })
 }
 
@@ -45,7 +45,7 @@ fn tokens(event: &Event) -> u64 {
 }
 
 /// What happened, and what came of it.
-fn describe(event: &Event) -> (String, String) {
+pub(super) fn describe(event: &Event) -> (String, String) {
     let none = String::new;
     match &event.body {
         Body::SessionStarted(start) => ("started".to_owned(), start.model.clone().unwrap_or_default()),
@@ -67,6 +67,10 @@ fn describe(event: &Event) -> (String, String) {
         Body::TurnEnded(turn) => ("turn ended".to_owned(), turn.text.to_string()),
         Body::Waiting(wait) => (wait.what.to_string(), none()),
         Body::PermissionAsked(asked) => (asked.what.to_string(), none()),
+        Body::PermissionAnswered(answered) => {
+            (if answered.allowed { "allowed in the terminal" } else { "denied in the terminal" }.to_owned(), none())
+        }
+        Body::ApprovalEnded(ended) => (ended.what.to_string(), ended.how.phrase().to_owned()),
         Body::Operator(operator) => (decision_name(&operator.decision), operator.note.to_string()),
         _ => (none(), none()),
     }

@@ -1,6 +1,6 @@
 //! Which sessions need a person, and why.
 
-use belay_core::status::{Phase, StatusValue, WaitingFor};
+use belay_core::status::{Phase, SUB_AGENT, StatusValue, WaitingFor};
 use belay_core::{Incident, InterventionLevel, Timestamp};
 use belay_ipc::views::{NeedKind, NeedView, SessionView};
 use belay_store::FindingRow;
@@ -44,6 +44,10 @@ pub(super) fn need_of(session: &SessionView, evidence: &Evidence<'_>) -> Option<
 
 fn kind_of(session: &SessionView, evidence: &Evidence<'_>) -> Option<(NeedKind, Timestamp)> {
     let status = &session.status;
+    // The sub-agent is listed itself.
+    if status.evidence == SUB_AGENT {
+        return None;
+    }
     let kind = match (status.value, status.waiting_for) {
         // Nothing is left to decide about a killed session.
         (StatusValue::Held, _) if session.state == "killed" => return None,

@@ -97,7 +97,7 @@ fn rows(calls: &[CallView], evidence: &[String], from: Option<u64>) -> Vec<Pictu
         Some(PictureRow {
             pair: pair.to_owned(),
             what: describe(call),
-            outcome: call.outcome.clone(),
+            outcome: written(call).unwrap_or_else(|| call.outcome.clone()),
             count,
             in_finding,
         })
@@ -114,6 +114,12 @@ fn rows(calls: &[CallView], evidence: &[String], from: Option<u64>) -> Vec<Pictu
     others.sort_by_key(|(_, (count, first))| (std::cmp::Reverse(*count), *first));
     let in_finding = evidence.iter().filter_map(|pair| row(pair, true));
     in_finding.chain(others.into_iter().take(MAX_OTHER_ROWS).filter_map(|(pair, _)| row(pair, false))).collect()
+}
+
+/// What an edit writes, which tells it from other edits of the file.
+fn written(call: &CallView) -> Option<String> {
+    let (_, new) = call.what.split_once(" --- ")?.1.split_once(" +++ ")?;
+    Some(format!("+ {new}"))
 }
 
 /// What a row shows: tool and file, or the command.

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use belay_core::effect::Finding;
 use belay_core::event::{Author, OperatorDecision};
-use belay_core::session::{CallMark, CallRecord};
+use belay_core::session::{CallMark, CallRecord, CallStrip};
 use belay_core::{Body, Event, SessionKey, Timestamp};
 use belay_ipc::views::{
     CallView, FailingTestView, FailingView, FileView, FindingView, FlagKind, IncidentView, NoteView, PictureFlag,
-    SessionPageView, SessionView, TreeNodeView,
+    PictureView, SessionPageView, SessionView, TreeNodeView,
 };
 use belay_store::{CallQuery, EventQuery, EventRow, Order, Result, SessionQuery, SessionRow, Store};
 
 use super::event_line::{self, event_line};
+use super::event_search::search_events;
 use super::picture;
 use crate::views::{session_view, session_views};
 
@@ -33,7 +34,7 @@ const MAX_TESTS: usize = 24;
 const MAX_FLAG_CHARS: usize = 60;
 
 /// Which part of a session the page shows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PageWindow {
     /// Only calls before this number; the newest ones of them are shown.
     pub before: Option<u64>,
@@ -41,6 +42,10 @@ pub struct PageWindow {
     pub calls: usize,
     /// Only events before this sequence number.
     pub events_before: Option<u64>,
+    /// Only events of this kind; empty for all.
+    pub events_kind: String,
+    /// Only events that contain these words.
+    pub events_text: String,
 }
 
 pub fn session_page(
@@ -54,7 +59,7 @@ pub fn session_page(
     let limit = if window.calls == 0 { DEFAULT_CALLS } else { window.calls.min(MAX_CALLS) };
     // Numbers begin with 1, ordinals with 0.
     let before = window.before.map(|call| call.saturating_sub(1));
-    let calls = store.calls(key, &CallQuery { before, limit })?;
+    let (calls, strip) = window_calls(store, &row, &CallQuery { before, limit })?;
     let events = window_events(store, key, &calls, before.is_none())?;
     let findings: Vec<FindingView> = store
         .findings(key, MAX_FINDINGS)?
@@ -66,18 +71,11 @@ pub fn session_page(
         None => None,
     };
     let finding = shown_finding(incident.as_ref().and_then(|incident| incident.finding.as_ref()), &findings, &calls);
-    let mut picture = picture::picture(session.calls, &calls, finding, &row.details.strip);
+    let mut picture = picture::picture(session.calls, &calls, finding, &strip);
     picture.flags = flags(&events, &findings, &calls);
+    describe_checks(&mut picture, &events, &calls);
     let numbered: Vec<(u64, CallView)> = calls.iter().map(|call| call.seq).zip(picture.calls.iter().cloned()).collect();
-    let lines = EventQuery {
-        session: Some(key.clone()),
-        before: window.events_before,
-        order: Order::Last,
-        limit: EVENT_LINES,
-        ..EventQuery::default()
-    };
-    let lines = store.events(&lines)?;
-    let older = lines.first().map(|row| row.seq).filter(|seq| *seq > 1);
+    let (lines, older) = event_rows(store, key, &window)?;
     Ok(Some(SessionPageView {
         now,
         incident: incident.map(IncidentView::from),
@@ -94,6 +92,42 @@ pub fn session_page(
         previous: None,
         next: None,
     }))
+}
+
+/// The calls of the window, and the whole session in a strip. Calls from before the store kept them (version 2) are
+/// derived from the log.
+fn window_calls(store: &dyn Store, row: &SessionRow, query: &CallQuery) -> Result<(Vec<CallRecord>, CallStrip)> {
+    let calls = store.calls(&row.key, query)?;
+    let is_complete = calls.len() == query.limit || calls.first().is_some_and(|call| call.ordinal == 0);
+    let was_kept = || Ok(!store.calls(&row.key, &CallQuery { before: Some(1), limit: 1 })?.is_empty());
+    if is_complete || row.details.counters.calls == 0 || was_kept()? {
+        return Ok((calls, row.details.strip.clone()));
+    }
+    let mut replayed = belay_engine::replay_calls(store, &row.key)?;
+    replayed.calls.retain(|call| query.before.is_none_or(|before| call.ordinal < before));
+    let surplus = replayed.calls.len().saturating_sub(query.limit);
+    replayed.calls.drain(..surplus);
+    Ok((replayed.calls, replayed.strip))
+}
+
+/// The events of the table, and the sequence number before which there are more.
+fn event_rows(store: &dyn Store, key: &SessionKey, window: &PageWindow) -> Result<(Vec<EventRow>, Option<u64>)> {
+    let query = EventQuery {
+        session: Some(key.clone()),
+        before: window.events_before,
+        kinds: Some(window.events_kind.clone()).filter(|kind| !kind.is_empty()).into_iter().collect(),
+        order: Order::Last,
+        limit: EVENT_LINES,
+        ..EventQuery::default()
+    };
+    if !window.events_text.trim().is_empty() {
+        let found = search_events(store, &query, &window.events_text)?;
+        return Ok((found.rows, found.next.filter(|seq| *seq > 1)));
+    }
+    let rows = store.events(&query)?;
+    let is_full = rows.len() == EVENT_LINES;
+    let older = rows.first().map(|row| row.seq).filter(|seq| is_full && *seq > 1);
+    Ok((rows, older))
 }
 
 /// The events between the first and the last call of the window. The newest window includes what came after.
@@ -217,9 +251,16 @@ fn files(calls: &[CallView]) -> Vec<FileView> {
     files
 }
 
-/// Which tests failed in which run. Names come from the stored part of each output.
-fn failing(events: &[(EventRow, Event)], calls: &[CallRecord]) -> Option<FailingView> {
-    let mut runs: Vec<(u64, Vec<String>)> = Vec::new();
+/// A run of tests, a compiler or a linter: the number of its call, how many failed, and their names as far as they are
+/// in the stored part of the output.
+struct CheckRun {
+    call: u64,
+    failed: u32,
+    names: Vec<String>,
+}
+
+fn check_runs(events: &[(EventRow, Event)], calls: &[CallRecord]) -> Vec<CheckRun> {
+    let mut runs = Vec::new();
     for call in calls.iter().filter(|call| call.check && call.mark != CallMark::Running) {
         let begun = events.iter().position(|(row, _)| row.seq == call.seq);
         let Some(Body::ToolCalled(called)) = begun.map(|at| &events[at].1.body) else { continue };
@@ -234,8 +275,31 @@ fn failing(events: &[(EventRow, Event)], calls: &[CallRecord]) -> Option<Failing
         let Some(checks) = result.and_then(|returned| returned.outcome.checks.as_ref()) else { continue };
         let output = result.map(|returned| returned.output.as_str()).unwrap_or_default();
         let names = if checks.failed == 0 { Vec::new() } else { belay_core::outcome::failing_names(output) };
-        runs.push((call.ordinal + 1, names));
+        runs.push(CheckRun { call: call.ordinal + 1, failed: checks.failed, names });
     }
+    runs
+}
+
+/// Replaces the first lines of a check's output by what it found: "2 failing".
+fn describe_checks(picture: &mut PictureView, events: &[(EventRow, Event)], calls: &[CallRecord]) {
+    for run in check_runs(events, calls) {
+        let outcome = match (run.failed, run.names.first()) {
+            (0, _) => "passed".to_owned(),
+            (1, Some(name)) => format!("1 failing: {name}"),
+            (failed, _) => format!("{failed} failing"),
+        };
+        let Some(call) = picture.calls.iter_mut().find(|call| call.call == run.call) else { continue };
+        if let Some(row) = picture.rows.iter_mut().find(|row| row.pair == call.pair) {
+            row.outcome.clone_from(&outcome);
+        }
+        call.outcome = outcome;
+    }
+}
+
+/// Which tests failed in which run.
+fn failing(events: &[(EventRow, Event)], calls: &[CallRecord]) -> Option<FailingView> {
+    let runs: Vec<(u64, Vec<String>)> =
+        check_runs(events, calls).into_iter().map(|run| (run.call, run.names)).collect();
     let mut tests: Vec<String> = Vec::new();
     for name in runs.iter().flat_map(|(_, names)| names) {
         if !tests.contains(name) && tests.len() < MAX_TESTS {

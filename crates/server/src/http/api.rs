@@ -5,15 +5,15 @@ pub(super) mod config;
 pub(super) mod decisions;
 pub(super) mod history;
 pub(super) mod records;
+pub(super) mod reviews;
 
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use belay_core::Timestamp;
 use belay_ipc::views::IncidentView;
@@ -24,7 +24,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::error::ApiError;
+use super::signed_request::json_bytes;
 use super::{blocking, request_guard};
+use crate::dashboard::search_events;
 use crate::intake::{self, Authority};
 use crate::state::DaemonState;
 use crate::views::{EventView, session_view, session_views};
@@ -132,25 +134,41 @@ pub(super) struct EventsQuery {
     limit: Option<usize>,
     /// Kinds, separated by commas.
     kind: Option<String>,
+    /// Only events that contain these words. One request searches up to 20,000 events; `next` is the position to continue
+    /// from, as `after`, or as `before` with `last`.
+    q: Option<String>,
     /// Return the last events instead of the first.
     last: bool,
 }
 
-fn event_query(params: EventsQuery) -> EventQuery {
-    EventQuery {
+/// The query, and the words to search for.
+fn event_query(params: EventsQuery) -> (EventQuery, Option<String>) {
+    let text = params.q.filter(|text| !text.trim().is_empty());
+    let query = EventQuery {
         session: None,
         after: params.after,
         before: params.before,
         kinds: params.kind.iter().flat_map(|kinds| kinds.split(',')).map(str::to_owned).collect(),
         order: if params.last { Order::Last } else { Order::First },
         limit: params.limit.unwrap_or(100).clamp(1, MAX_ROWS),
-    }
+    };
+    (query, text)
 }
 
-fn events_body(store: &dyn Store, query: &EventQuery) -> Result<Vec<u8>, ApiError> {
-    let rows = store.events(query)?;
+fn events_body(store: &dyn Store, query: &EventQuery, text: Option<&str>) -> Result<Vec<u8>, ApiError> {
+    let (rows, next) = match text {
+        Some(text) => {
+            let found = search_events(store, query, text)?;
+            (found.rows, found.next)
+        }
+        None => (store.events(query)?, None),
+    };
     let views: Vec<EventView<'_>> = rows.iter().map(EventView::of).collect();
-    serde_json::to_vec(&json!({ "events": views })).map_err(|_| ApiError::internal())
+    let mut body = json!({ "events": views });
+    if text.is_some() {
+        body["next"] = json!(next);
+    }
+    serde_json::to_vec(&body).map_err(|_| ApiError::internal())
 }
 
 fn as_json(body: Vec<u8>) -> Response {
@@ -158,8 +176,8 @@ fn as_json(body: Vec<u8>) -> Response {
 }
 
 pub(super) async fn events(State(shared): State<Arc<DaemonState>>, query: ApiQuery<EventsQuery>) -> ApiResult {
-    let query = event_query(parse_query(query)?);
-    blocking(&shared, move |shared| events_body(&*shared.readers.get()?, &query)).await.map(as_json)
+    let (query, text) = event_query(parse_query(query)?);
+    blocking(&shared, move |shared| events_body(&*shared.readers.get()?, &query, text.as_deref())).await.map(as_json)
 }
 
 pub(super) async fn events_of(
@@ -167,25 +185,20 @@ pub(super) async fn events_of(
     Path(id): Path<String>,
     query: ApiQuery<EventsQuery>,
 ) -> ApiResult {
-    let mut query = event_query(parse_query(query)?);
+    let (mut query, text) = event_query(parse_query(query)?);
     let answer = blocking(&shared, move |shared| {
         let store = shared.readers.get()?;
         query.session = Some(store.resolve(&id)?);
-        events_body(&*store, &query)
+        events_body(&*store, &query, text.as_deref())
     });
     answer.await.map(as_json)
 }
 
-/// Records one event or a list of events. A browser sends this content type from another site only after a CORS
-/// preflight, which is never granted.
-pub(super) async fn post_events(
-    State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> ApiResult {
-    let body = json_body(&headers, body)?;
-    let author = request_guard::authorize_decision(&shared, &headers, None);
+/// Records one event or a list of events.
+pub(super) async fn post_events(State(shared): State<Arc<DaemonState>>, request: Request) -> ApiResult {
+    let author = request_guard::authorize_decision(&shared, request.headers(), None);
     let caller = if author.is_ok() { Authority::Owner } else { Authority::Anyone };
+    let body = json_bytes(request, &shared).await?;
     let answers = blocking(&shared, move |shared| {
         let many: Vec<&RawValue>;
         let events: Vec<&[u8]> = if body.trim_ascii_start().starts_with(b"[") {
@@ -199,18 +212,6 @@ pub(super) async fn post_events(
     })
     .await?;
     Ok(Json(json!({ "answers": answers })).into_response())
-}
-
-pub(super) fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
-        return Err(ApiError::bad_request("send content-type: application/json"));
-    }
-    body.map_err(|error| match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => ApiError::too_long(),
-        _ => ApiError::bad_request(error.body_text()),
-    })
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

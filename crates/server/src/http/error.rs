@@ -96,6 +96,7 @@ impl From<ErrorBody> for ApiError {
             ErrorCode::NotFound => StatusCode::NOT_FOUND,
             ErrorCode::Ambiguous | ErrorCode::Conflict => StatusCode::CONFLICT,
             ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+            ErrorCode::QueueFull => StatusCode::TOO_MANY_REQUESTS,
             ErrorCode::Busy | ErrorCode::Store => StatusCode::SERVICE_UNAVAILABLE,
             ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -3,7 +3,6 @@
 //! The id of an event is its position in the log. A client that reconnects sends it as `Last-Event-ID` (or starts with
 //! `?after=`) and gets what it missed, or `reload` if that is too much.
 
-use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,16 +22,16 @@ use tokio::sync::mpsc;
 use super::api::{ApiQuery, parse_query};
 use super::blocking;
 use super::error::ApiError;
-use crate::live::{self, LiveNotice, LiveSubscription};
+use crate::live::{self, LiveBatch, LiveSubscription};
 use crate::state::DaemonState;
 
 /// Proxies and browsers drop connections that are silent for a minute.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Events that may wait for a slow client.
+/// Batches that may wait for a slow client.
 const MAX_BUFFERED: usize = 16;
 
-/// How long a client may take to accept an event. A sleeping laptop does not.
+/// How long a client may take to accept a batch. A sleeping laptop does not.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default, Deserialize)]
@@ -51,15 +50,19 @@ pub(super) async fn live(
 ) -> Result<Response, ApiError> {
     let query = parse_query(query)?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    let Some(subscription) = live::subscribe(&shared) else {
+    let state = Arc::clone(&shared);
+    let Some(subscription) = blocking(&shared, move |_| Ok(live::subscribe(&state))).await? else {
         return Err(ErrorBody::new(ErrorCode::Busy, "too many live streams are open").hint("close other tabs").into());
     };
     // Subscribed first, so that nothing is missed between the replay and the first notice.
-    let missed = match last.or(query.after) {
+    let after = last.or(query.after);
+    let missed = match after {
         Some(after) => blocking(&shared, move |shared| Ok(live::replay(&*shared.readers.get()?, after)?)).await?,
-        None => Some(Vec::new()),
+        None => Some(LiveBatch::default()),
     };
-    let position = blocking(&shared, |shared| Ok(live::newest_position(&*shared.readers.get()?)?)).await?;
+    let newest = blocking(&shared, |shared| Ok(live::newest_position(&*shared.readers.get()?)?)).await?;
+    // What was committed since the replay comes with the first batch.
+    let position = after.filter(|_| missed.is_some()).map_or(newest, |after| after.min(newest));
     let (sender, receiver) = mpsc::channel(MAX_BUFFERED);
     let start = StreamStart { missed, position, session: query.session };
     tokio::spawn(async move {
@@ -72,7 +75,7 @@ pub(super) async fn live(
 
 struct StreamStart {
     /// `None`: too much was missed.
-    missed: Option<Vec<LiveNotice>>,
+    missed: Option<LiveBatch>,
     position: u64,
     session: Option<String>,
 }
@@ -86,16 +89,16 @@ async fn feed(
     client: &mpsc::Sender<Bytes>,
 ) -> Result<(), Gone> {
     let Some(missed) = start.missed else { return send(client, control("reload", start.position)).await };
-    let mut position = missed.last().map_or(start.position, |notice| notice.position);
-    let wanted = |notice: &LiveNotice| start.session.as_ref().is_none_or(|session| *session == notice.session);
+    let session = start.session.as_deref();
+    let mut position = missed.position().unwrap_or(start.position);
     send(client, control("ready", position)).await?;
-    for notice in missed.iter().filter(|notice| wanted(notice)) {
-        send(client, change(notice)).await?;
-    }
+    send(client, missed.text(0, session)).await?;
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    heartbeat.reset();
     loop {
         let next = tokio::select! {
-            next = subscription.notices.recv() => next,
-            () = tokio::time::sleep(HEARTBEAT) => {
+            next = subscription.batches.recv() => next,
+            _ = heartbeat.tick() => {
                 send(client, Bytes::from_static(b":\n\n")).await?;
                 continue;
             }
@@ -103,18 +106,10 @@ async fn feed(
             () = shared.lifecycle.shutdown.wait() => return send(client, control("stopped", position)).await,
         };
         match next {
-            Ok(notice) if notice.position == 0 => {
-                if wanted(&notice) {
-                    send(client, change(&notice)).await?;
-                }
-            }
-            // Part of the replay.
-            Ok(notice) if notice.position <= position => {}
-            Ok(notice) => {
-                position = notice.position;
-                if wanted(&notice) {
-                    send(client, change(&notice)).await?;
-                }
+            Ok(batch) => {
+                // Without what was part of the replay.
+                send(client, batch.text(position, session)).await?;
+                position = batch.position().unwrap_or(0).max(position);
             }
             Err(RecvError::Lagged(_)) => return send(client, control("reload", position)).await,
             Err(RecvError::Closed) => return Ok(()),
@@ -122,8 +117,11 @@ async fn feed(
     }
 }
 
-async fn send(client: &mpsc::Sender<Bytes>, event: Bytes) -> Result<(), Gone> {
-    match tokio::time::timeout(SEND_TIMEOUT, client.send(event)).await {
+async fn send(client: &mpsc::Sender<Bytes>, events: Bytes) -> Result<(), Gone> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    match tokio::time::timeout(SEND_TIMEOUT, client.send(events)).await {
         Ok(Ok(())) => Ok(()),
         _ => Err(Gone),
     }
@@ -132,17 +130,6 @@ async fn send(client: &mpsc::Sender<Bytes>, event: Bytes) -> Result<(), Gone> {
 /// `ready` with the position, `reload`, or `stopped`.
 fn control(name: &str, position: u64) -> Bytes {
     format!("id: {position}\nevent: {name}\ndata: {position}\n\n").into()
-}
-
-fn change(notice: &LiveNotice) -> Bytes {
-    let mut text = match notice.position {
-        0 => String::new(),
-        position => format!("id: {position}\n"),
-    };
-    text.push_str("event: change\ndata: ");
-    // JSON has no line breaks.
-    let _ = write!(text, "{}\n\n", serde_json::to_string(notice).unwrap_or_default());
-    text.into()
 }
 
 /// A response body that a task feeds.

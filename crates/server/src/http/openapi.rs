@@ -1,15 +1,17 @@
 //! The OpenAPI document of `/api/v1`, generated from the types that handlers read and write.
 
+mod logins;
+
 use std::sync::LazyLock;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use belay_core::{Event, EventOutcome};
 use belay_ipc::views::{
-    FindingView, IncidentView, NoteView, OverviewView, PendingApproval, QuotaView, SessionPageView, SessionView,
-    TombstoneView,
+    FindingView, IncidentView, LandedView, NoteView, OverviewView, PendingApproval, QuotaView, ReviewSummaryView,
+    ReviewView, ReviewsView, SessionPageView, SessionView, TombstoneView,
 };
-use belay_ipc::{AnswerResponse, ErrorBody, HealthView};
+use belay_ipc::{AnswerResponse, ErrorBody, FileReviewRequest, HealthView, PauseReviewsRequest, ReviewDecision};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
@@ -19,6 +21,7 @@ use super::api::config::{ConfigView, SetValueBody};
 use super::api::decisions::{BulkBody, BulkResponse, Decided, DecisionBody};
 use super::api::history::{AuditBody, ClearBody, TryBody};
 use super::api::records::{LimitQuery, PageQuery, SpendQuery, TombstonesQuery};
+use super::api::reviews::{ArtifactsView, JournalQuery, JournalView, LandBody, ReviewsQuery};
 use super::api::{EventsQuery, IncidentsQuery, SessionsQuery};
 use crate::audits::{AuditProgressView, AuditView, AuditsView};
 use crate::dashboard::SpendReport;
@@ -84,7 +87,15 @@ fn operations(types: &mut SchemaGenerator) -> Vec<Operation> {
         object([("sessions", Vec::<SessionView>::json_schema(t)), ("next", Option::<String>::json_schema(t))]);
     let event_line =
         object([("ord", i64::json_schema(t)), ("seq", u64::json_schema(t)), ("event", t.subschema_for::<Event>())]);
-    let events = object([("events", schema(json!({ "type": "array", "items": event_line })))]);
+    let next = "Only with `q`: the position to continue from; null if everything was searched";
+    let events = schema(json!({
+        "type": "object",
+        "properties": {
+            "events": { "type": "array", "items": event_line },
+            "next": { "type": ["integer", "null"], "description": next },
+        },
+        "required": ["events"],
+    }));
     let outcomes = list_of::<EventOutcome>(t, "answers");
     vec![
         Operation::get(
@@ -170,6 +181,41 @@ fn operations(types: &mut SchemaGenerator) -> Vec<Operation> {
             "Quotas of accounts, as their providers last reported them",
             list_of::<QuotaView>(t, "quotas"),
         ),
+        Operation::get("/reviews", "Review tasks, newest first, and the queue", t.subschema_for::<ReviewsView>())
+            .query(t.root_schema_for::<ReviewsQuery>()),
+        Operation::decision(
+            "post",
+            "/reviews",
+            "File a review task in a project that Belay has seen",
+            t.subschema_for::<FileReviewRequest>(),
+            t.subschema_for::<ReviewSummaryView>(),
+        ),
+        Operation::decision(
+            "post",
+            "/reviews/queue",
+            "Pause or resume the queue of review tasks",
+            t.subschema_for::<PauseReviewsRequest>(),
+            t.subschema_for::<ReviewsView>(),
+        ),
+        Operation::get("/reviews/{id}", "One review task", t.subschema_for::<ReviewView>()),
+        Operation::get("/reviews/{id}/journal", "What happened to a review task", t.subschema_for::<JournalView>())
+            .query(t.root_schema_for::<JournalQuery>()),
+        Operation::decision(
+            "post",
+            "/reviews/{id}/decisions",
+            "Decide about a review task",
+            t.subschema_for::<ReviewDecision>(),
+            t.subschema_for::<ReviewSummaryView>(),
+        ),
+        Operation::decision(
+            "post",
+            "/reviews/{id}/land",
+            "Merge or apply the result of a review task",
+            t.subschema_for::<LandBody>(),
+            t.subschema_for::<LandedView>(),
+        ),
+        Operation::get("/reviews/{id}/artifacts", "Files of a review task", t.subschema_for::<ArtifactsView>()),
+        Operation::get("/reviews/{id}/artifacts/{name}", "One file of a review task as text", String::json_schema(t)),
         Operation::get("/audits", "Audits of past sessions", t.subschema_for::<AuditsView>()),
         Operation::decision(
             "post",
@@ -230,6 +276,7 @@ fn build() -> Value {
         path[operation.method] = describe(operation, &error);
     }
     paths.insert("/api/v1/live".to_owned(), live());
+    paths.extend(logins::paths(&error));
     json!({
         "openapi": "3.1.0",
         "info": {

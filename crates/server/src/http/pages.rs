@@ -1,8 +1,10 @@
 //! The dashboard's pages: reads views from the store and renders them. `?fragment=ID,ID` returns only these elements.
 
+mod decision_log;
 mod forms;
 mod history;
 mod incidents;
+mod reviews;
 mod settings;
 mod trial;
 
@@ -19,17 +21,19 @@ use belay_core::Timestamp;
 use belay_core::event::OperatorDecision;
 use belay_core::status::StatusValue;
 use belay_dashboard::model::{FoundAgent, LandingPage, SpendPage};
-use belay_dashboard::{Frame, Page, Theme, assets};
+use belay_dashboard::overview::OverviewPage;
+use belay_dashboard::session::{EventFilter, SessionPage};
+use belay_dashboard::{Frame, Page, PageView, Theme, assets};
 use belay_hooks::install::{InstallRecord, SELF_TEST_SESSION_PREFIX};
 use belay_ipc::DecideRequest;
 use belay_ipc::views::{OverviewView, SpendView};
 use belay_store::{SessionQuery, Store};
 use jiff::tz::TimeZone;
-use maud::Markup;
 use serde::Deserialize;
 
 use super::api::records::SpendQuery;
 use super::error::ApiError;
+use super::request_guard::Author;
 use super::{blocking, login};
 use crate::dashboard::{self, PageWindow};
 use crate::intake;
@@ -54,16 +58,24 @@ pub(super) fn routes() -> Router<Arc<DaemonState>> {
         .route("/history/audits/{id}/cancel", post(history::cancel_audit))
         .route("/history/try", post(history::try_setting))
         .route("/history/clear", post(history::clear))
+        .route("/reviews", get(reviews::list).post(reviews::file))
+        .route("/reviews/queue", post(reviews::queue))
+        .route("/reviews/{id}", get(reviews::task))
+        .route("/reviews/{id}/decisions", post(reviews::decide))
+        .route("/reviews/{id}/artifacts/{name}", get(reviews::artifact))
         .route("/trial", post(trial::start))
         .route("/trial/remove", post(trial::remove))
         .route("/assets/{version}/{name}", get(asset))
 }
 
-/// What a page is rendered with.
+/// Who asks for a page, and for which part of it.
 pub(super) struct Reader {
     theme: Option<Theme>,
     form_token: Option<String>,
+    /// The name under which the reader's decisions are recorded.
+    name: Option<String>,
     address: String,
+    home: Option<String>,
     fragment: Option<String>,
     /// A person opened the page in a tab.
     opened: bool,
@@ -76,37 +88,48 @@ impl Reader {
         let mut cookies = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
         Self {
             theme: cookies.find(|(name, _)| *name == Theme::COOKIE).and_then(|(_, value)| Theme::from_cookie(value)),
-            form_token: login.map(|login| shared.logins.form_token(&login)),
+            form_token: login.as_ref().map(|login| shared.logins.form_token(login)),
+            name: login.and_then(|login| Author::Login(login).default_name()),
             address: headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned(),
+            home: shared.config.paths.user_home().map(|home| home.display().to_string()),
             opened: fragment.is_none() && login::is_top_level(headers),
             fragment,
         }
     }
 
-    /// Renders a page or some of its fragments.
-    pub(super) fn render(
-        &self,
-        shared: &DaemonState,
-        page: Page,
-        whole: impl FnOnce(&Frame<'_>) -> Markup,
-        part: impl FnOnce(&Frame<'_>, &str) -> Option<Markup>,
-    ) -> Result<Response, ApiError> {
-        let store = shared.readers.get()?;
-        let overview = shared.overview(now())?;
-        let frame = Frame {
+    /// A frame without counts.
+    fn frame<'a>(&'a self, page: Page, zone: &'a TimeZone) -> Frame<'a> {
+        Frame {
             page,
-            needs: overview.needs.len() as u64,
-            open_incidents: overview.needs.iter().filter(|need| need.incident.is_some()).count() as u64,
+            needs: 0,
+            open_incidents: 0,
+            reviews_waiting: 0,
             address: &self.address,
             theme: self.theme,
             form_token: self.form_token.as_deref(),
+            reader: self.name.as_deref(),
+            home: self.home.as_deref(),
             now: now(),
-            zone: &TimeZone::system(),
+            zone,
+            position: 0,
+        }
+    }
+
+    /// Renders a page or some of its parts.
+    fn render(&self, shared: &DaemonState, view: &dyn PageView) -> Result<Response, ApiError> {
+        let store = shared.readers.get()?;
+        let overview = shared.overview(now())?;
+        let zone = TimeZone::system();
+        let frame = Frame {
+            needs: overview.needs.len() as u64,
+            open_incidents: overview.needs.iter().filter(|need| need.incident.is_some()).count() as u64,
+            reviews_waiting: crate::reviews::waiting_for_person(shared),
             position: newest_position(&*store)?,
+            ..self.frame(view.place(), &zone)
         };
         let markup = match &self.fragment {
-            Some(ids) => part(&frame, ids).ok_or_else(|| ApiError::not_found("this page has no such part"))?,
-            None => whole(&frame),
+            Some(ids) => view.fragment(&frame, ids).ok_or_else(|| ApiError::not_found("this page has no such part"))?,
+            None => view.page(&frame),
         };
         Ok(Html(markup.into_string()).into_response())
     }
@@ -115,33 +138,25 @@ impl Reader {
     fn error(&self, error: ApiError) -> Response {
         let (status, body) = (error.status(), error.into_body());
         let zone = TimeZone::system();
-        let frame = Frame {
-            page: Page::Other,
-            needs: 0,
-            open_incidents: 0,
-            address: &self.address,
-            theme: self.theme,
-            form_token: self.form_token.as_deref(),
-            now: now(),
-            zone: &zone,
-            position: 0,
-        };
         let title = if status == StatusCode::NOT_FOUND { "Not found" } else { "This page cannot be shown" };
+        let frame = self.frame(Page::Other, &zone);
         let page = belay_dashboard::messages::error(&frame, title, &body.message, body.hint.as_deref());
         (status, Html(page.into_string())).into_response()
     }
 }
 
-/// Runs a page's queries on a blocking thread. Errors become pages.
-pub(super) async fn respond(
+/// Runs a page's queries on a blocking thread, and renders the result. Errors become pages.
+pub(super) async fn respond<V: PageView + 'static>(
     shared: &Arc<DaemonState>,
     headers: &HeaderMap,
     fragment: Option<String>,
-    work: impl FnOnce(&DaemonState, &Reader) -> Result<Response, ApiError> + Send + 'static,
+    read: impl FnOnce(&DaemonState, &Reader) -> Result<V, ApiError> + Send + 'static,
 ) -> Response {
     let reader = Reader::new(shared, headers, fragment);
-    let rendered =
-        blocking(shared, move |shared| Ok(work(shared, &reader).unwrap_or_else(|error| reader.error(error))));
+    let rendered = blocking(shared, move |shared| {
+        let rendered = read(shared, &reader).and_then(|view| reader.render(shared, &view));
+        Ok(rendered.unwrap_or_else(|error| reader.error(error)))
+    });
     rendered.await.unwrap_or_else(IntoResponse::into_response)
 }
 
@@ -157,23 +172,16 @@ async fn overview(
     Query(query): Query<FragmentQuery>,
 ) -> Response {
     respond(&shared, &headers, query.fragment, |shared, reader| {
-        if is_unused(&*shared.readers.get()?)? {
-            let view = LandingPage { agents: found_agents(&shared.config) };
-            return reader.render(
-                shared,
-                Page::Overview,
-                |frame| belay_dashboard::landing::page(frame, &view),
-                |frame, ids| belay_dashboard::landing::fragment(frame, &view, ids),
-            );
+        let store = shared.readers.get()?;
+        if is_unused(&*store)? {
+            let view: Box<dyn PageView> = Box::new(LandingPage { agents: found_agents(&shared.config) });
+            return Ok(view);
         }
-        let view = shared.overview(now())?;
-        let approvals = shared.approvals.pending();
-        reader.render(
-            shared,
-            Page::Overview,
-            |frame| belay_dashboard::overview::page(frame, &view, &approvals),
-            |frame, ids| belay_dashboard::overview::fragment(frame, &view, &approvals, ids),
-        )
+        Ok(Box::new(OverviewPage {
+            view: shared.overview(now())?,
+            approvals: shared.approvals.pending(),
+            resolved: decision_log::recent(&*store, reader.name.as_deref(), now())?,
+        }))
     })
     .await
 }
@@ -229,6 +237,10 @@ struct SessionPageQuery {
     until: Option<u64>,
     /// Only events before this sequence number.
     before: Option<u64>,
+    /// Only events that contain these words.
+    q: String,
+    /// Only events of this kind.
+    kind: String,
 }
 
 async fn session(
@@ -237,8 +249,14 @@ async fn session(
     headers: HeaderMap,
     Query(query): Query<SessionPageQuery>,
 ) -> Response {
-    let before = query.until.map(|call| call.saturating_add(1));
-    let window = PageWindow { before, calls: 0, events_before: query.before };
+    let window = PageWindow {
+        before: query.until.map(|call| call.saturating_add(1)),
+        calls: 0,
+        events_before: query.before,
+        events_kind: query.kind.clone(),
+        events_text: query.q.clone(),
+    };
+    let events = EventFilter { text: query.q, kind: query.kind, before: query.before };
     respond(&shared, &headers, query.fragment, move |shared, reader| {
         let store = shared.readers.get()?;
         let key = store.resolve(&id)?;
@@ -246,15 +264,10 @@ async fn session(
         let view = view.ok_or_else(|| ApiError::not_found(format!("no session {id}")))?;
         if reader.opened && view.session.status.value == StatusValue::Finished {
             // A failure only means that the session stays in the list.
-            let seen = DecideRequest::new(key, OperatorDecision::MarkSeen);
+            let seen = DecideRequest::new(key, OperatorDecision::MarkSeen).by(reader.name.clone());
             let _ = intake::decide(&shared.decisions.committer, &seen);
         }
-        reader.render(
-            shared,
-            Page::Session,
-            |frame| belay_dashboard::session::page(frame, &view),
-            |frame, ids| belay_dashboard::session::fragment(frame, &view, ids),
-        )
+        Ok(SessionPage { view, events })
     })
     .await
 }
@@ -272,9 +285,9 @@ async fn spend(
     Query(query): Query<SpendPageQuery>,
 ) -> Response {
     let days = SpendQuery { days: query.days }.days();
-    respond(&shared, &headers, query.fragment, move |shared, reader| {
+    respond(&shared, &headers, query.fragment, move |shared, _| {
         let report = dashboard::spend_report(&*shared.readers.get()?, now(), days, &TimeZone::system())?;
-        let view = SpendPage {
+        Ok(SpendPage {
             days: report.days,
             total: SpendView {
                 name: String::new(),
@@ -286,13 +299,7 @@ async fn spend(
             by_project: report.by_project,
             by_model: report.by_model,
             by_agent: report.by_agent,
-        };
-        reader.render(
-            shared,
-            Page::Spend,
-            |frame| belay_dashboard::spend::page(frame, &view),
-            |frame, ids| belay_dashboard::spend::fragment(frame, &view, ids),
-        )
+        })
     })
     .await
 }

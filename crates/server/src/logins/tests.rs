@@ -27,7 +27,7 @@ fn a_code_is_exchanged_once() {
     assert_eq!(logins.find(&cookie, START), Some(login));
     assert!(logins.exchange_code(&code, START).unwrap().is_none());
     assert!(logins.exchange_code("", START).unwrap().is_none());
-    assert_eq!(logins.find(&code, START), None, "a code is no cookie");
+    assert_eq!(logins.find(&code, START), None, "a code is not a cookie");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use belay_agents::hook::PermissionPrompt;
-use belay_core::event::{CheckKind, ToolCalled, ToolReturned, TurnEnded};
+use belay_core::event::{CheckKind, SessionEnded, ToolCalled, ToolReturned, TurnEnded};
 use belay_core::{CallStatus, Source};
 use serde_json::json;
 
@@ -96,6 +96,16 @@ fn events_that_show_an_answer_in_the_terminal_end_the_prompt() {
     registry.add(offer("make lint"), WAIT, now(0)).unwrap();
     registry.on_events(&[event(other)], now(1));
     assert_eq!(registry.pending(now(1)).len(), 1, "an event that says nothing about it");
+}
+
+#[test]
+fn a_prompt_of_a_session_that_ended_was_not_answered() {
+    let registry = Registry::default();
+    let id = registry.add(offer("make deploy"), WAIT, now(0)).unwrap();
+    registry.on_events(&[event(Body::SessionEnded(SessionEnded::default()))], now(1));
+    assert!(registry.pending(now(1)).is_empty());
+    let late = allow(&registry, &id, "", "anna").unwrap_err();
+    assert!(late.message.contains("no longer waits"), "{late}");
 }
 
 #[test]

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use belay_core::event::PermissionAnswer;
 use belay_ipc::AnswerRequest;
@@ -14,9 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::super::error::ApiError;
-use super::super::{blocking, request_guard};
-use super::{ApiResult, json_body};
+use super::super::blocking;
+use super::super::signed_request::SignedJson;
+use super::ApiResult;
 use crate::approvals;
 use crate::state::DaemonState;
 
@@ -39,13 +36,9 @@ pub(crate) struct AnswerBody {
 pub(in super::super) async fn answer(
     State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    SignedJson { author, body }: SignedJson<AnswerBody>,
 ) -> ApiResult {
-    let author = request_guard::authorize_decision(&shared, &headers, None)?;
-    let body = json_body(&headers, body)?;
-    let AnswerBody { answer, hash, why, by } =
-        serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let AnswerBody { answer, hash, why, by } = body;
     let by = by.or_else(|| author.default_name());
     let request = AnswerRequest { id, answer, hash, why, by, caller: None };
     let response = blocking(&shared, move |shared| Ok(approvals::answer(shared, &request)?)).await?;

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use belay_config::{ConfigKey, Edit, LoadedConfig, Loader, Source, Strictness};
 use belay_core::redact::redact;
@@ -14,9 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::blocking;
 use super::super::error::ApiError;
-use super::super::{blocking, request_guard};
-use super::{ApiResult, json_body};
+use super::super::signed_request::SignedJson;
+use super::ApiResult;
 use crate::state::DaemonState;
 
 /// The effective configuration.
@@ -93,13 +91,8 @@ pub(crate) struct SetValueBody {
 pub(in super::super) async fn set(
     State(shared): State<Arc<DaemonState>>,
     Path(key): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    SignedJson { body: SetValueBody { value }, .. }: SignedJson<SetValueBody>,
 ) -> ApiResult {
-    request_guard::authorize_decision(&shared, &headers, None)?;
-    let body = json_body(&headers, body)?;
-    let SetValueBody { value } =
-        serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let view = blocking(&shared, move |shared| {
         write(shared, &key, value.as_deref())?;
         view(shared)

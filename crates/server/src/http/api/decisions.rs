@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use belay_core::event::OperatorDecision;
 use belay_core::{Effect, EventOutcome, SessionKey};
@@ -16,10 +13,11 @@ use belay_store::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::blocking;
 use super::super::error::ApiError;
 use super::super::request_guard::Author;
-use super::super::{blocking, request_guard};
-use super::{ApiResult, json_body};
+use super::super::signed_request::SignedJson;
+use super::ApiResult;
 use crate::intake;
 use crate::state::DaemonState;
 use crate::views::session_view;
@@ -51,16 +49,11 @@ pub(crate) struct Decided {
 pub(in super::super) async fn decide(
     State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    SignedJson { author, body }: SignedJson<DecisionBody>,
 ) -> ApiResult {
-    let author = request_guard::authorize_decision(&shared, &headers, None)?;
-    let body = json_body(&headers, body)?;
-    let request: DecisionBody =
-        serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let decided = blocking(&shared, move |shared| {
         let session = shared.readers.get()?.resolve(&id)?;
-        apply(shared, session, request, &author)
+        apply(shared, session, body, &author)
     });
     Ok(Json(decided.await?).into_response())
 }
@@ -90,13 +83,9 @@ pub(crate) struct BulkResponse {
 
 pub(in super::super) async fn decide_bulk(
     State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    SignedJson { author, body }: SignedJson<BulkBody>,
 ) -> ApiResult {
-    let author = request_guard::authorize_decision(&shared, &headers, None)?;
-    let body = json_body(&headers, body)?;
-    let BulkBody { sessions, decision } =
-        serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let BulkBody { sessions, decision } = body;
     if sessions.is_empty() || sessions.len() > MAX_SESSIONS {
         let message = format!("sessions: {} given; send 1 to {MAX_SESSIONS}", sessions.len());
         return Err(ApiError::bad_request(message));

@@ -3,20 +3,17 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::super::error::ApiError;
-use super::super::request_guard::Author;
+use super::super::signed_request::SignedJson;
 use super::super::{blocking, request_guard};
-use super::{ApiResult, json_body};
+use super::ApiResult;
 use crate::audits::{self, AuditWork, DEFAULT_TRY_DAYS, MAX_DAYS};
 use crate::history;
 use crate::state::DaemonState;
@@ -50,17 +47,6 @@ pub(crate) struct ClearBody {
     delete: bool,
 }
 
-fn body_of<T: DeserializeOwned>(
-    shared: &DaemonState,
-    headers: &HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<(T, Author), ApiError> {
-    let author = request_guard::authorize_decision(shared, headers, None)?;
-    let body = json_body(headers, body)?;
-    let parsed = serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
-    Ok((parsed, author))
-}
-
 fn check_days(days: Option<u32>) -> Result<Option<u32>, ApiError> {
     match days {
         Some(days) if !(1..=MAX_DAYS).contains(&days) => {
@@ -82,19 +68,16 @@ pub(in super::super) async fn audit(State(shared): State<Arc<DaemonState>>, Path
 
 pub(in super::super) async fn start_audit(
     State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    SignedJson { body, .. }: SignedJson<AuditBody>,
 ) -> ApiResult {
-    let (AuditBody { days }, _) = body_of(&shared, &headers, body)?;
-    start(&shared, AuditWork { days: check_days(days)?, setting: None }).await
+    start(&shared, AuditWork { days: check_days(body.days)?, setting: None }).await
 }
 
 pub(in super::super) async fn try_setting(
     State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    SignedJson { body, .. }: SignedJson<TryBody>,
 ) -> ApiResult {
-    let (TryBody { key, value, days }, _) = body_of(&shared, &headers, body)?;
+    let TryBody { key, value, days } = body;
     let days = check_days(days)?.unwrap_or(DEFAULT_TRY_DAYS);
     start(&shared, AuditWork { days: Some(days), setting: Some((key, value)) }).await
 }
@@ -113,16 +96,14 @@ pub(in super::super) async fn cancel_audit(
     request_guard::authorize_decision(&shared, &headers, None)?;
     match shared.audits.cancel(&id) {
         true => Ok(Json(json!({ "cancelled": true })).into_response()),
-        false => Err(ApiError::not_found("this audit does not run")),
+        false => Err(ApiError::not_found("this audit is not running")),
     }
 }
 
 pub(in super::super) async fn clear(
     State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    SignedJson { author, body: ClearBody { delete } }: SignedJson<ClearBody>,
 ) -> ApiResult {
-    let (ClearBody { delete }, author) = body_of(&shared, &headers, body)?;
     let cleared =
         blocking(&shared, move |shared| Ok(history::clear(shared, delete, author.default_name().as_deref())?)).await?;
     Ok(Json(cleared).into_response())

@@ -2,61 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::rejection::FormRejection;
-use axum::extract::{Form, Path, State};
-use axum::http::header::ACCEPT;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::extract::{Path, State};
+use axum::response::Response;
 use belay_core::SessionKey;
 use belay_core::event::{OperatorDecision, PermissionAnswer};
 use belay_core::format;
 use belay_ipc::{AnswerRequest, ErrorBody, ErrorCode};
-use serde_json::json;
 
 use super::super::api::decisions::{BulkResult, Decided, DecisionBody, apply, apply_to_all};
 use super::super::blocking;
 use super::super::error::ApiError;
-use super::super::request_guard::{self, Author};
+use super::super::request_guard::Author;
+use super::super::signed_request::{Fields, SignedForm};
 use crate::approvals;
 use crate::state::DaemonState;
-
-/// The fields of a form, in their order.
-pub(super) struct Fields(Vec<(String, String)>);
-
-pub(super) type FormBody = Result<Form<Vec<(String, String)>>, FormRejection>;
-
-impl Fields {
-    pub(super) fn read(form: FormBody) -> Result<Self, ApiError> {
-        form.map(|Form(fields)| Self(fields)).map_err(|error| ApiError::bad_request(error.body_text()))
-    }
-
-    /// The value of a field; `None` if it is absent or empty.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let value = self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value.trim());
-        value.filter(|value| !value.is_empty())
-    }
-
-    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
-    }
-
-    pub(super) fn is_set(&self, name: &str) -> bool {
-        self.get(name) == Some("true")
-    }
-
-    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
-        let parse = |text: &str| {
-            text.parse().map_err(|_| ApiError::bad_request(format!("{name}: {text:?} is not a whole number")))
-        };
-        self.get(name).map(parse).transpose()
-    }
-}
-
-/// The person who sent a form.
-pub(super) fn author(shared: &DaemonState, headers: &HeaderMap, fields: &Fields) -> Result<Author, ApiError> {
-    request_guard::authorize_decision(shared, headers, fields.get("form_token"))
-}
 
 /// What a form decides, and whether the session is also resumed.
 fn decision(fields: &Fields) -> Result<(OperatorDecision, bool), ApiError> {
@@ -90,7 +49,11 @@ fn budget(fields: &Fields) -> Result<u64, ApiError> {
     if let Some(micros) = fields.number("cost_micros")? {
         return Ok(micros);
     }
-    let text = fields.get("dollars").unwrap_or_default();
+    micros(fields.get("dollars").unwrap_or_default())
+}
+
+/// An amount in US dollars in millionths.
+pub(super) fn micros(text: &str) -> Result<u64, ApiError> {
     let dollars = text.trim_start_matches('$').parse::<f64>().ok();
     let micros = dollars.filter(|dollars| dollars.is_finite() && (1e-6..=1e9).contains(dollars));
     micros
@@ -101,20 +64,18 @@ fn budget(fields: &Fields) -> Result<u64, ApiError> {
 pub(super) async fn decide(
     State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    form: FormBody,
+    form: SignedForm,
 ) -> Result<Response, ApiError> {
-    let fields = Fields::read(form)?;
-    let author = author(&shared, &headers, &fields)?;
-    let (decision, resume) = decision(&fields)?;
-    let note = fields.get("note").unwrap_or_default().to_owned();
+    let (decision, resume) = decision(&form.fields)?;
+    let note = form.fields.get("note").unwrap_or_default().to_owned();
+    let author = form.author.clone();
     let (message, session) = blocking(&shared, move |shared| {
         let session = shared.readers.get()?.resolve(&id)?;
         let decided = decide_one(shared, &session, decision.clone(), note, resume, &author)?;
         Ok((message(&decision, &decided), session))
     })
     .await?;
-    Ok(done(&headers, &message, &format!("/sessions/{}", belay_dashboard::path_segment(&session.to_string()))))
+    Ok(form.done(&message, &format!("/sessions/{}", belay_dashboard::path_segment(&session.to_string()))))
 }
 
 fn decide_one(
@@ -157,7 +118,7 @@ fn message(decision: &OperatorDecision, decided: &Decided) -> String {
         }
         OperatorDecision::Answer { .. } => "Answered.",
         OperatorDecision::Note => "Noted.",
-        OperatorDecision::MarkSeen => "Seen.",
+        OperatorDecision::MarkSeen => "Marked as seen.",
     };
     not_stored(decided, text.to_owned())
 }
@@ -168,12 +129,10 @@ fn not_stored(decided: &Decided, text: String) -> String {
 
 pub(super) async fn decide_incidents(
     State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    form: FormBody,
+    form: SignedForm,
 ) -> Result<Response, ApiError> {
-    let fields = Fields::read(form)?;
-    let author = author(&shared, &headers, &fields)?;
-    let (decision, _) = decision(&fields)?;
+    let (fields, author) = (&form.fields, form.author.clone());
+    let (decision, _) = decision(fields)?;
     let body = DecisionBody { decision, note: fields.get("note").unwrap_or_default().to_owned(), by: None };
     let incidents: Vec<String> = fields.all("incident").map(str::to_owned).collect();
     if incidents.is_empty() {
@@ -199,9 +158,7 @@ pub(super) async fn decide_incidents(
         .collect();
     let decided = results.len() - refused.len();
     match refused.first() {
-        None => {
-            Ok(done(&headers, &format!("Done for {}.", format::pluralize(decided as u64, "session")), "/incidents"))
-        }
+        None => Ok(form.done(&format!("Done for {}.", format::pluralize(decided as u64, "session")), "/incidents")),
         Some(first) => {
             let message = format!("{decided} of {} done; {}", results.len(), first.message);
             Err(ErrorBody::new(ErrorCode::Refused, message).into())
@@ -213,11 +170,9 @@ pub(super) async fn decide_incidents(
 pub(super) async fn answer(
     State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    form: FormBody,
+    form: SignedForm,
 ) -> Result<Response, ApiError> {
-    let fields = Fields::read(form)?;
-    let author = author(&shared, &headers, &fields)?;
+    let fields = &form.fields;
     let answer = match fields.get("answer") {
         Some("allow") => PermissionAnswer::Allow,
         Some("deny") => PermissionAnswer::Deny,
@@ -228,7 +183,7 @@ pub(super) async fn answer(
         answer,
         hash: fields.get("hash").unwrap_or_default().to_owned(),
         why: fields.get("why").unwrap_or_default().to_owned(),
-        by: author.default_name(),
+        by: form.author.default_name(),
         caller: None,
     };
     blocking(&shared, move |shared| Ok(approvals::answer(shared, &request)?)).await?;
@@ -236,17 +191,8 @@ pub(super) async fn answer(
         PermissionAnswer::Allow => "Allowed once.",
         PermissionAnswer::Deny => "Denied.",
     };
-    Ok(done(&headers, message, "/"))
+    Ok(form.done(message, "/"))
 }
 
 /// Maximum number of incidents of one form.
 const MAX_INCIDENTS: usize = 200;
-
-/// The response to a form: JSON for a script, otherwise back to a page.
-pub(super) fn done(headers: &HeaderMap, message: &str, page: &str) -> Response {
-    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    match accept.contains("application/json") {
-        true => (StatusCode::OK, Json(json!({ "message": message }))).into_response(),
-        false => Redirect::to(page).into_response(),
-    }
-}

@@ -7,14 +7,13 @@ use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{Html, IntoResponse, Response};
 use belay_core::format::pluralize;
-use belay_dashboard::Page;
 use belay_dashboard::model::{AuditLine, AuditProgress, HistoryPage, SettingTrial, TrialOutcome};
 use serde::Deserialize;
 
 use super::super::blocking;
 use super::super::error::ApiError;
-use super::forms::{self, Fields, FormBody};
-use super::respond;
+use super::super::signed_request::{Fields, SignedForm};
+use super::{Reader, respond};
 use crate::audits::{self, AuditView, AuditWork, DEFAULT_TRY_DAYS, MAX_DAYS, RulesOutcome, TriedSettingView};
 use crate::history::{self, ClearedHistory};
 use crate::state::DaemonState;
@@ -38,26 +37,17 @@ pub(super) async fn page(
     Query(query): Query<HistoryQuery>,
 ) -> Response {
     let key = query.key;
-    respond(&shared, &headers, query.fragment, move |shared, reader| {
-        let view = view(shared, key.as_deref())?;
-        reader.render(
-            shared,
-            Page::History,
-            |frame| belay_dashboard::history::page(frame, &view),
-            |frame, ids| belay_dashboard::history::fragment(frame, &view, ids),
-        )
-    })
-    .await
+    respond(&shared, &headers, query.fragment, move |shared, _| view(shared, key)).await
 }
 
-fn view(shared: &DaemonState, key: Option<&str>) -> Result<HistoryPage, ApiError> {
+fn view(shared: &DaemonState, key: Option<String>) -> Result<HistoryPage, ApiError> {
     let audits = shared.audits.view();
-    let mut keys = audits::settings(&shared.config)?;
-    // The first one is selected, unless another one was tried.
-    if let Some(key) = key {
-        keys.sort_by_key(|(known, _)| known != key);
-    }
-    let tried = audits.tried.filter(|tried| key.is_none_or(|key| key == tried.key));
+    let keys = audits::settings(&shared.config)?;
+    let (selected, not_tried) = match key {
+        Some(key) if keys.iter().any(|(known, _)| *known == key) => (Some(key), None),
+        key => (None, key),
+    };
+    let tried = audits.tried.filter(|tried| selected.as_ref().is_none_or(|key| *key == tried.key));
     let (failed, tried) = match tried {
         Some(TriedSettingView { at, scope, error: error @ Some(_), .. }) => {
             (Some(AuditView { at, scope, error, ..AuditView::default() }), None)
@@ -89,6 +79,8 @@ fn view(shared: &DaemonState, key: Option<&str>) -> Result<HistoryPage, ApiError
             .collect(),
         trial: tried.map(|tried| setting_trial(shared, tried)).transpose()?,
         keys,
+        selected,
+        not_tried,
     })
 }
 
@@ -127,37 +119,27 @@ fn days(fields: &Fields) -> Result<Option<u32>, ApiError> {
 
 pub(super) async fn start_audit(
     State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    form: FormBody,
+    form: SignedForm,
 ) -> Result<Response, ApiError> {
-    let fields = Fields::read(form)?;
-    forms::author(&shared, &headers, &fields)?;
-    let work = AuditWork { days: days(&fields)?, setting: None };
+    let work = AuditWork { days: days(&form.fields)?, setting: None };
     start(&shared, work).await?;
-    Ok(forms::done(&headers, "The audit has started; History shows its progress.", "/history"))
+    Ok(form.done("The audit has started; History shows its progress.", "/history"))
 }
 
 pub(super) async fn try_setting(
     State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    form: FormBody,
+    form: SignedForm,
 ) -> Result<Response, ApiError> {
-    let fields = Fields::read(form)?;
-    forms::author(&shared, &headers, &fields)?;
     let named = |name: &str| {
-        let value = fields.get(name).map(str::to_owned);
+        let value = form.fields.get(name).map(str::to_owned);
         value.ok_or_else(|| ApiError::bad_request(format!("{name}: no {name} is given")))
     };
     let work = AuditWork {
-        days: Some(days(&fields)?.unwrap_or(DEFAULT_TRY_DAYS)),
+        days: Some(days(&form.fields)?.unwrap_or(DEFAULT_TRY_DAYS)),
         setting: Some((named("key")?, named("value")?)),
     };
     start(&shared, work).await?;
-    Ok(forms::done(
-        &headers,
-        "Your past sessions are replayed with this value; the result appears here.",
-        "/history#try",
-    ))
+    Ok(form.done("Belay replays your past sessions with this value. The result appears here.", "/history#try"))
 }
 
 async fn start(shared: &Arc<DaemonState>, work: AuditWork) -> Result<(), ApiError> {
@@ -168,41 +150,32 @@ async fn start(shared: &Arc<DaemonState>, work: AuditWork) -> Result<(), ApiErro
 pub(super) async fn cancel_audit(
     State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    form: FormBody,
+    form: SignedForm,
 ) -> Result<Response, ApiError> {
-    forms::author(&shared, &headers, &Fields::read(form)?)?;
     match shared.audits.cancel(&id) {
-        true => Ok(forms::done(&headers, "The audit stops after the file that it reads.", "/history")),
-        false => Err(ApiError::not_found("this audit does not run")),
+        true => Ok(form.done("Cancelled. The audit stops after the file that it is reading.", "/history")),
+        false => Err(ApiError::not_found("this audit is not running")),
     }
 }
 
-/// The report of an audit.
+/// The report of an audit: a page of its own.
 pub(super) async fn report(
     State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Response {
-    respond(&shared, &headers, None, move |shared, _| {
-        let report =
-            shared.audits.report(&id).ok_or_else(|| ApiError::not_found("there is no report of this audit"))?;
-        Ok(([(CONTENT_SECURITY_POLICY, REPORT_POLICY)], Html(report)).into_response())
+) -> Result<Response, ApiError> {
+    let report = blocking(&shared, move |shared| Ok(shared.audits.report(&id))).await?;
+    Ok(match report {
+        Some(report) => ([(CONTENT_SECURITY_POLICY, REPORT_POLICY)], Html(report)).into_response(),
+        None => Reader::new(&shared, &headers, None).error(ApiError::not_found("this audit has no report")),
     })
-    .await
 }
 
-pub(super) async fn clear(
-    State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    form: FormBody,
-) -> Result<Response, ApiError> {
-    let fields = Fields::read(form)?;
-    let author = forms::author(&shared, &headers, &fields)?;
-    let delete = fields.is_set("delete");
+pub(super) async fn clear(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
+    let (delete, author) = (form.fields.is_set("delete"), form.author.clone());
     let cleared =
         blocking(&shared, move |shared| Ok(history::clear(shared, delete, author.default_name().as_deref())?)).await?;
-    Ok(forms::done(&headers, &describe(cleared), "/settings"))
+    Ok(form.done(&describe(cleared), "/settings"))
 }
 
 /// What was cleared, in one or two sentences.

@@ -7,14 +7,14 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use belay_config::{ConfigKey, Entry, LoadedConfig, Source};
 use belay_core::redact::redact;
-use belay_dashboard::Page;
 use belay_dashboard::model::{SettingView, SettingsPage, SettingsSection};
 
 use super::super::api::config;
 use super::super::blocking;
 use super::super::error::ApiError;
-use super::forms::{self, Fields, FormBody};
+use super::super::signed_request::SignedForm;
 use super::{FragmentQuery, respond};
+use crate::audits;
 use crate::state::DaemonState;
 
 pub(super) async fn page(
@@ -22,25 +22,11 @@ pub(super) async fn page(
     headers: HeaderMap,
     Query(query): Query<FragmentQuery>,
 ) -> Response {
-    respond(&shared, &headers, query.fragment, |shared, reader| {
-        let view = view(shared)?;
-        reader.render(
-            shared,
-            Page::Settings,
-            |frame| belay_dashboard::settings::page(frame, &view),
-            |frame, ids| belay_dashboard::settings::fragment(frame, &view, ids),
-        )
-    })
-    .await
+    respond(&shared, &headers, query.fragment, |shared, _| view(shared)).await
 }
 
-pub(super) async fn save(
-    State(shared): State<Arc<DaemonState>>,
-    headers: HeaderMap,
-    form: FormBody,
-) -> Result<Response, ApiError> {
-    let fields = Fields::read(form)?;
-    forms::author(&shared, &headers, &fields)?;
+pub(super) async fn save(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
+    let fields = &form.fields;
     let key = fields.get("key").ok_or_else(|| ApiError::bad_request("key: no key is named"))?.to_owned();
     let unset = fields.get("unset").is_some();
     // An empty value is a value of its own, unless nothing was typed over a secret.
@@ -53,11 +39,12 @@ pub(super) async fn save(
         Ok(if unset { format!("{key} has its default again.") } else { format!("{key} is saved.") })
     })
     .await?;
-    Ok(forms::done(&headers, &message, "/settings"))
+    Ok(form.done(&message, "/settings"))
 }
 
 fn view(shared: &DaemonState) -> Result<SettingsPage, ApiError> {
     let loaded = config::load(shared)?;
+    let can_be_tried = audits::settings(&shared.config)?;
     let mut sections: Vec<SettingsSection> = Vec::new();
     for entry in loaded.entries() {
         let section = section_of(&entry.key);
@@ -67,7 +54,9 @@ fn view(shared: &DaemonState) -> Result<SettingsPage, ApiError> {
             sections.push(SettingsSection { name: section, description, keys: Vec::new() });
         }
         if let Some(last) = sections.last_mut() {
-            last.keys.push(setting(&loaded, &entry));
+            let mut setting = setting(&loaded, &entry);
+            setting.can_be_tried = can_be_tried.iter().any(|(key, _)| *key == setting.key);
+            last.keys.push(setting);
         }
     }
     Ok(SettingsPage { sections, file: shared.config.paths.config_file().display().to_string() })
@@ -82,7 +71,7 @@ fn section_of(key: &ConfigKey) -> String {
 fn setting(loaded: &LoadedConfig, entry: &Entry) -> SettingView {
     let explained = loaded.explain(&entry.key);
     let key = entry.key.to_string();
-    let secret = is_secret(&key);
+    let secret = matches!(entry.value, toml::Value::String(_)) && is_secret(&key);
     let value = match &entry.value {
         toml::Value::String(text) => redact(text).into_owned(),
         other => redact(&other.to_string()).into_owned(),
@@ -97,7 +86,10 @@ fn setting(loaded: &LoadedConfig, entry: &Entry) -> SettingView {
     };
     SettingView {
         description: explained.as_ref().and_then(|explained| explained.description.clone()).unwrap_or_default(),
-        choices: explained.map(|explained| explained.choices).unwrap_or_default(),
+        choices: match entry.value {
+            toml::Value::Boolean(_) => vec!["true".to_owned(), "false".to_owned()],
+            _ => explained.map(|explained| explained.choices).unwrap_or_default(),
+        },
         value: if secret && !value.is_empty() { "••••••".to_owned() } else { value },
         source: match entry.position {
             Some(position) => format!("{}:{}", entry.source, position.line),
@@ -106,6 +98,7 @@ fn setting(loaded: &LoadedConfig, entry: &Entry) -> SettingView {
         changed: !matches!(entry.source, Source::BuiltIn),
         secret,
         fixed,
+        can_be_tried: false,
         key,
     }
 }

@@ -1,0 +1,103 @@
+//! Who decided what.
+
+use std::time::Duration;
+
+use belay_core::event::{OperatorDecision, PermissionAnswer};
+use belay_core::{Timestamp, format};
+use belay_dashboard::model::{DecidedIn, DecisionLine};
+use belay_ipc::views::SessionView;
+use belay_store::{NoteRow, Result, Store};
+
+use crate::views::session_view;
+
+/// Decisions that are read for the log of the page.
+pub(super) const MAX_DECISIONS: usize = 30;
+/// How long the overview tells who resolved something.
+const RECENT: Duration = Duration::from_secs(5 * 60);
+
+/// The newest decisions about all sessions. `reader` is the name under which the reader decides.
+pub(super) fn newest(store: &dyn Store, reader: Option<&str>) -> Result<Vec<DecisionLine>> {
+    lines(store, store.decisions(None, MAX_DECISIONS)?, reader)
+}
+
+/// What was resolved in the last minutes: the decisions that take a session out of the list, and their authors.
+pub(super) fn recent(store: &dyn Store, reader: Option<&str>, now: Timestamp) -> Result<Vec<DecisionLine>> {
+    let resolves = |row: &NoteRow| match row.decision {
+        OperatorDecision::Resume { .. } | OperatorDecision::Kill | OperatorDecision::Archive => true,
+        OperatorDecision::Answer { .. } => true,
+        // Without a login, it is only known that the page was opened.
+        OperatorDecision::MarkSeen => row.by.is_some(),
+        _ => false,
+    };
+    let mut rows = store.decisions(None, MAX_DECISIONS)?;
+    rows.retain(|row| now.saturating_since(row.at) < RECENT && resolves(row));
+    lines(store, rows, reader)
+}
+
+fn lines(store: &dyn Store, rows: Vec<NoteRow>, reader: Option<&str>) -> Result<Vec<DecisionLine>> {
+    let mut lines = Vec::new();
+    for row in rows {
+        let Some(session) = session_view(store, &row.session)? else { continue };
+        lines.push(DecisionLine {
+            at: row.at,
+            who: who(&row, reader),
+            verb: past_tense(&row.decision).to_owned(),
+            title: session.title().to_owned(),
+            detail: detail(&row),
+            decided_in: DecidedIn::of(row.by.as_deref()),
+            effect: effect(&row, &session).to_owned(),
+            session: session.session,
+        });
+    }
+    Ok(lines)
+}
+
+pub(super) fn who(row: &NoteRow, reader: Option<&str>) -> String {
+    belay_dashboard::who(row.by.as_deref(), reader)
+}
+
+pub(super) fn past_tense(decision: &OperatorDecision) -> &'static str {
+    match decision {
+        OperatorDecision::Pause => "paused",
+        OperatorDecision::Resume { .. } => "resumed",
+        OperatorDecision::Acknowledge => "acknowledged",
+        OperatorDecision::Kill => "killed",
+        OperatorDecision::Reset => "discarded the evidence of",
+        OperatorDecision::Archive => "archived",
+        OperatorDecision::Allow { .. } => "allowed a finding of",
+        OperatorDecision::Budget { .. } => "set the budget of",
+        OperatorDecision::Answer { answer: PermissionAnswer::Allow, .. } => "allowed a call of",
+        OperatorDecision::Answer { answer: PermissionAnswer::Deny, .. } => "denied a call of",
+        OperatorDecision::Note => "wrote a note about",
+        OperatorDecision::MarkSeen => "looked at",
+    }
+}
+
+/// The note, and what the decision says besides.
+fn detail(row: &NoteRow) -> String {
+    let terms = match &row.decision {
+        OperatorDecision::Resume { require_plan: true, .. } => "only with a changed plan".to_owned(),
+        OperatorDecision::Resume { cooldown_secs: Some(secs), .. } => {
+            format!("after {}", format::minutes(Duration::from_secs(*secs)))
+        }
+        OperatorDecision::Budget { cost_micros: Some(micros), .. } => format::dollars(*micros),
+        OperatorDecision::Budget { tokens: Some(tokens), .. } => format::tokens(*tokens),
+        _ => String::new(),
+    };
+    [terms, row.text.clone()].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// What came of a decision, as far as the session tells.
+fn effect(row: &NoteRow, session: &SessionView) -> &'static str {
+    let went_on = session.newest_call.as_ref().is_some_and(|call| call.at > row.at);
+    let killed = session.state == "killed";
+    match row.decision {
+        OperatorDecision::Kill => "every further call is refused",
+        OperatorDecision::Resume { .. } | OperatorDecision::Answer { .. } if went_on => "it went on",
+        OperatorDecision::Resume { .. } if killed => "killed since",
+        OperatorDecision::Resume { .. } if session.held.is_some() => "held",
+        OperatorDecision::Resume { .. } => "no call since",
+        OperatorDecision::Pause | OperatorDecision::Acknowledge if session.held.is_some() && !killed => "still held",
+        _ => "",
+    }
+}

@@ -1,0 +1,191 @@
+//! Review tasks: the list with its form, and the page of a task.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use belay_dashboard::model::{AgentChoice, ReviewForm};
+use belay_dashboard::review::{IssueFilter, ReviewPage, RoundDiff};
+use belay_dashboard::reviews::ReviewsPage;
+use belay_ipc::{
+    DecideReviewRequest, FileReviewRequest, LandReviewRequest, PauseReviewsRequest, ReviewDecision, ReviewRequest,
+    ReviewsRequest,
+};
+use serde::Deserialize;
+
+use super::super::api::reviews::{artifact_text, name};
+use super::super::blocking;
+use super::super::error::ApiError;
+use super::super::signed_request::{Fields, SignedForm};
+use super::forms::micros;
+use super::{FragmentQuery, respond};
+use crate::reviews;
+use crate::state::DaemonState;
+
+/// Tasks that the list shows.
+const MAX_TASKS: usize = 200;
+/// Longest diff that the page shows.
+const MAX_DIFF_BYTES: usize = 256 * 1024;
+
+pub(super) async fn list(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    Query(query): Query<FragmentQuery>,
+) -> Response {
+    respond(&shared, &headers, query.fragment, |shared, _| {
+        let view = reviews::list(shared, &ReviewsRequest { limit: Some(MAX_TASKS), ..ReviewsRequest::default() })?;
+        let form = ReviewForm {
+            agents: agents(shared),
+            folders: reviews::roots(shared)?.iter().map(|root| root.display().to_string()).collect(),
+            rounds: reviews::default_rounds(shared)?,
+            queue_is_full: view.queued >= view.queue_depth,
+        };
+        Ok(ReviewsPage { view, form })
+    })
+    .await
+}
+
+/// The agents that run headless, installed ones first.
+fn agents(shared: &DaemonState) -> Vec<AgentChoice> {
+    let headless = belay_agents::AGENTS.iter().filter(|agent| agent.headless.is_some());
+    let mut agents: Vec<AgentChoice> = headless
+        .map(|agent| AgentChoice {
+            id: agent.id.to_owned(),
+            name: agent.display_name.to_owned(),
+            installed: reviews::is_installed(shared, agent),
+        })
+        .collect();
+    agents.sort_by_key(|agent| !agent.installed);
+    agents
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TaskQuery {
+    fragment: Option<String>,
+    /// Number of the round whose diff is shown.
+    diff: Option<u32>,
+    /// Which issues the ledger shows.
+    issues: Option<String>,
+}
+
+pub(super) async fn task(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+    Query(query): Query<TaskQuery>,
+) -> Response {
+    let TaskQuery { fragment, diff, issues } = query;
+    let wants_diff = fragment.is_none();
+    respond(&shared, &headers, fragment, move |shared, _| {
+        let view = reviews::view(shared, &ReviewRequest { id })?;
+        let diff = diff.filter(|_| wants_diff).and_then(|round| {
+            let text = artifact_text(shared, &view.summary.id, &format!("{round:02}.diff")).ok()?;
+            Some(bounded_diff(round, text))
+        });
+        Ok(ReviewPage { view, diff, issues: IssueFilter::from_query(issues.as_deref().unwrap_or_default()) })
+    })
+    .await
+}
+
+fn bounded_diff(round: u32, mut text: String) -> RoundDiff {
+    let truncated = text.len() > MAX_DIFF_BYTES;
+    if truncated {
+        let end = (0..=MAX_DIFF_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(text[..end].rfind('\n').unwrap_or(end));
+    }
+    RoundDiff { round, text, truncated }
+}
+
+pub(super) async fn artifact(
+    State(shared): State<Arc<DaemonState>>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, ApiError> {
+    let text = blocking(&shared, move |shared| artifact_text(shared, &id, &name)).await?;
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+}
+
+pub(super) async fn file(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
+    let fields = &form.fields;
+    let text = |name: &str| fields.get(name).map(str::to_owned);
+    let rounds = fields.number("rounds")?.map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX));
+    let request = FileReviewRequest {
+        title: text("title"),
+        prompt: text("prompt").ok_or_else(|| ApiError::bad_request("prompt: say what to build"))?,
+        folder: text("folder").ok_or_else(|| ApiError::bad_request("folder: name the directory of the project"))?,
+        builder: text("builder"),
+        reviewers: fields.all("reviewer").filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        gates: fields.get("gates").unwrap_or_default().lines().map(str::to_owned).collect(),
+        rounds,
+        budget_micros: dollars(fields)?,
+        workspace: text("workspace"),
+        by: Some(name(&form.author)),
+        ..FileReviewRequest::default()
+    };
+    let filed = blocking(&shared, move |shared| Ok(reviews::file_from_browser(shared, &request)?)).await?;
+    Ok(form.go_to(&format!("/reviews/{}", belay_dashboard::path_segment(&filed.id))))
+}
+
+/// The field `dollars` in millionths; `None` if it is empty.
+fn dollars(fields: &Fields) -> Result<Option<u64>, ApiError> {
+    fields.get("dollars").map(micros).transpose()
+}
+
+pub(super) async fn queue(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
+    let paused = form.fields.is_set("paused");
+    blocking(&shared, move |shared| Ok(reviews::pause(shared, PauseReviewsRequest { paused })?)).await?;
+    let message = if paused { "Paused: nothing new starts." } else { "The queue runs." };
+    Ok(form.done(message, "/reviews"))
+}
+
+pub(super) async fn decide(
+    State(shared): State<Arc<DaemonState>>,
+    Path(id): Path<String>,
+    form: SignedForm,
+) -> Result<Response, ApiError> {
+    let page = format!("/reviews/{}", belay_dashboard::path_segment(&id));
+    let by = Some(name(&form.author));
+    let wanted = form.fields.get("decision").unwrap_or_default();
+    if let "land" | "land_apply" = wanted {
+        let request = LandReviewRequest { id, apply: wanted == "land_apply", by };
+        let landed = blocking(&shared, move |shared| Ok(reviews::land(shared, &request)?)).await?;
+        return Ok(form.done(&sentence(&landed.message), &page));
+    }
+    let decision = decision(wanted, &form.fields)?;
+    let request = DecideReviewRequest { id, decision, by };
+    let task = blocking(&shared, move |shared| Ok(reviews::decide(shared, &request)?)).await?;
+    Ok(form.done(&task.status, &page))
+}
+
+fn decision(name: &str, fields: &Fields) -> Result<ReviewDecision, ApiError> {
+    let required = |field: &str, what: &str| {
+        let value = fields.get(field).map(str::to_owned);
+        value.ok_or_else(|| ApiError::bad_request(format!("{field}: {what}")))
+    };
+    Ok(match name {
+        "cancel" => ReviewDecision::Cancel,
+        "archive" => ReviewDecision::Archive,
+        "resume" => ReviewDecision::Resume {
+            rounds: fields.number("rounds")?.map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX)),
+            budget_micros: dollars(fields)?,
+            budget_tokens: None,
+        },
+        "waive" => ReviewDecision::Waive {
+            issue: required("issue", "name the issue")?,
+            why: required("why", "say why it is not fixed")?,
+        },
+        // An empty field must not accept the work by accident.
+        "answer" if fields.is_set("done") => ReviewDecision::Answer { done: true, fix: None },
+        "answer" => ReviewDecision::Answer { done: false, fix: Some(required("fix", "say what to fix")?) },
+        other => return Err(ApiError::bad_request(format!("decision: {other:?} is not a decision"))),
+    })
+}
+
+/// What landed, as a sentence.
+fn sentence(status: &str) -> String {
+    let mut chars = status.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
+}

@@ -1,0 +1,232 @@
+//! Review tasks in the resident process: the host of their runner, and the operations of the socket and of HTTP.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+
+use belay_agents::AgentSpec;
+use belay_config::{Config, Loader, Strictness};
+use belay_core::SessionKey;
+use belay_ipc::views::{LandedView, ReviewSummaryView, ReviewView, ReviewsView};
+use belay_ipc::{
+    DecideReviewRequest, ErrorBody, ErrorCode, FileReviewRequest, LandReviewRequest, PauseReviewsRequest,
+    ReviewRequest, ReviewsRequest,
+};
+use belay_review_runner::{FiledBy, Host, Runner, RunnerError, read, root};
+use belay_store::SessionQuery;
+
+use crate::state::DaemonState;
+
+/// Sessions whose projects count as seen.
+const MAX_SEEN_SESSIONS: usize = 1000;
+
+/// The runner of this process, or why there is none. It starts after everything that its agents need.
+#[derive(Debug, Default)]
+pub(crate) struct Reviews(OnceLock<Result<Runner, String>>);
+
+impl Reviews {
+    /// Continues unfinished tasks.
+    pub(crate) fn start(shared: &Arc<DaemonState>) {
+        let host = Arc::new(ReviewHost(Arc::downgrade(shared)));
+        let runner = Runner::start(&shared.config.paths, host).map_err(|error| {
+            tracing::error!(%error, "cannot start the runner of review tasks");
+            format!("cannot start the runner of review tasks: {error}")
+        });
+        let _ = shared.reviews.0.set(runner);
+    }
+
+    /// The socket is served a moment before the runner starts. A request that comes first waits for it: it is usually
+    /// the one that started this process.
+    fn runner(&self) -> Result<&Runner, ErrorBody> {
+        self.0.wait().as_ref().map_err(|why| ErrorBody::new(ErrorCode::Internal, why.clone()))
+    }
+
+    /// Whether the process has to stay for a task.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self.0.get(), Some(Ok(runner)) if runner.is_busy())
+    }
+
+    pub(crate) fn shut_down(&self) {
+        if let Some(Ok(runner)) = self.0.get() {
+            runner.shut_down();
+        }
+    }
+}
+
+/// What the runner needs from the resident process. Weak, because the state owns the runner.
+#[derive(Debug)]
+struct ReviewHost(Weak<DaemonState>);
+
+impl Host for ReviewHost {
+    fn config(&self) -> Result<Config, String> {
+        let shared = self.0.upgrade().ok_or("the resident process is stopping")?;
+        user_config(&shared)
+    }
+
+    fn task_changed(&self, id: &str) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.lifecycle.mark_active();
+            shared.live.tell_about(&format!("review:{id}"), "review");
+        }
+    }
+
+    fn is_held(&self, session: &str) -> bool {
+        let Some(shared) = self.0.upgrade() else { return true };
+        let key = SessionKey::parse(session);
+        let row = key.and_then(|key| shared.readers.get().ok()?.session(&key).ok().flatten());
+        row.is_some_and(|row| row.state.is_paused())
+    }
+
+    fn has_live_session(&self, dir: &Path) -> bool {
+        let Some(shared) = self.0.upgrade() else { return true };
+        let query = SessionQuery {
+            states: vec!["active".to_owned(), "paused".to_owned()],
+            limit: MAX_SEEN_SESSIONS,
+            ..SessionQuery::default()
+        };
+        // If the store does not answer, the directory stays.
+        let Ok(page) = shared.readers.get().and_then(|store| store.sessions(&query)) else { return true };
+        page.rows.iter().any(|row| {
+            let facts = &row.details.facts;
+            // A session that was paused before it ended stays paused.
+            facts.ended_at.is_none() && facts.cwd.as_deref().is_some_and(|cwd| Path::new(cwd).starts_with(dir))
+        })
+    }
+}
+
+/// The user's configuration, read again. Projects have no say in it.
+fn user_config(shared: &DaemonState) -> Result<Config, String> {
+    let source = &shared.config;
+    let loader = Loader::new(&source.paths, &source.env).strictness(Strictness::Lenient);
+    let loader = source.flags.iter().fold(loader, |loader, (flag, key, value)| loader.flag(flag, key, value));
+    loader.load().map(|loaded| loaded.config).map_err(|error| error.to_string())
+}
+
+/// Files a task from the user's own shell.
+pub(crate) fn file_from_shell(
+    shared: &DaemonState,
+    request: &FileReviewRequest,
+) -> Result<ReviewSummaryView, ErrorBody> {
+    shared.reviews.runner()?.file(request, &FiledBy::Shell).map_err(to_ipc_error)
+}
+
+/// Files a task over HTTP: with the environment of this process, in a project that Belay has seen.
+pub(crate) fn file_from_browser(
+    shared: &DaemonState,
+    request: &FileReviewRequest,
+) -> Result<ReviewSummaryView, ErrorBody> {
+    let roots = roots(shared)?;
+    let filed_by = FiledBy::Browser { env: &shared.config.env, roots: &roots };
+    let request = FileReviewRequest { env: Vec::new(), ..request.clone() };
+    shared.reviews.runner()?.file(&request, &filed_by).map_err(to_ipc_error)
+}
+
+/// Directories in which a browser may file tasks.
+pub(crate) fn roots(shared: &DaemonState) -> Result<Vec<PathBuf>, ErrorBody> {
+    let config = user_config(shared).map_err(|error| ErrorBody::new(ErrorCode::Internal, error))?;
+    if !config.review.roots.is_empty() {
+        let roots = config.review.roots.iter().map(PathBuf::from);
+        return Ok(roots.filter_map(|root| root.canonicalize().ok()).collect());
+    }
+    Ok(seen_projects(shared))
+}
+
+/// Rounds of a task whose author does not say.
+pub(crate) fn default_rounds(shared: &DaemonState) -> Result<u32, ErrorBody> {
+    let config = user_config(shared).map_err(|error| ErrorBody::new(ErrorCode::Internal, error))?;
+    Ok(config.review.rounds)
+}
+
+/// Whether a task filed in the browser finds the agent's program.
+pub(crate) fn is_installed(shared: &DaemonState, agent: &AgentSpec) -> bool {
+    let configured = user_config(shared).ok().and_then(|config| config.agent_program(agent.id));
+    match configured {
+        Some(program) => program.is_file(),
+        None => shared.config.env.find_executable(agent.executable).is_some(),
+    }
+}
+
+/// Tasks that wait for a person, for the navigation of every page.
+pub(crate) fn waiting_for_person(shared: &DaemonState) -> u64 {
+    let request = ReviewsRequest { limit: Some(usize::MAX), ..ReviewsRequest::default() };
+    let Ok(runner) = shared.reviews.runner() else { return 0 };
+    runner.summaries(&request).tasks.iter().filter(|task| belay_dashboard::reviews::needs_person(task)).count() as u64
+}
+
+/// The projects of past sessions, newest first.
+pub(crate) fn seen_projects(shared: &DaemonState) -> Vec<PathBuf> {
+    let query = SessionQuery { archived: true, limit: MAX_SEEN_SESSIONS, ..SessionQuery::default() };
+    let Ok(page) = shared.readers.get().and_then(|store| store.sessions(&query)) else { return Vec::new() };
+    let mut projects: Vec<PathBuf> = Vec::new();
+    let worktrees = shared.config.paths.state();
+    for row in page.rows {
+        let facts = row.details.facts;
+        let Some(project) = facts.project.or(facts.cwd).and_then(|project| PathBuf::from(project).canonicalize().ok())
+        else {
+            continue;
+        };
+        let holds_home = shared.config.paths.user_home().is_some_and(|home| home.starts_with(&project));
+        // Belay's own worktrees are not projects, and neither is the home directory or the whole disk.
+        let is_project = !holds_home && project.parent().is_some() && !project.starts_with(worktrees);
+        if is_project && !projects.contains(&project) && project.is_dir() {
+            projects.push(project);
+        }
+    }
+    projects
+}
+
+pub(crate) fn decide(shared: &DaemonState, request: &DecideReviewRequest) -> Result<ReviewSummaryView, ErrorBody> {
+    let by = request.by.as_deref().unwrap_or("unknown");
+    shared.reviews.runner()?.decide(&request.id, &request.decision, by).map_err(to_ipc_error)
+}
+
+pub(crate) fn land(shared: &DaemonState, request: &LandReviewRequest) -> Result<LandedView, ErrorBody> {
+    let by = request.by.as_deref().unwrap_or("unknown");
+    shared.reviews.runner()?.land(request, by).map_err(to_ipc_error)
+}
+
+pub(crate) fn list(shared: &DaemonState, request: &ReviewsRequest) -> Result<ReviewsView, ErrorBody> {
+    shared.reviews.runner()?.list(request).map_err(to_ipc_error)
+}
+
+pub(crate) fn pause(shared: &DaemonState, request: PauseReviewsRequest) -> Result<ReviewsView, ErrorBody> {
+    shared.reviews.runner()?.set_paused(request.paused).map_err(to_ipc_error)?;
+    list(shared, &ReviewsRequest::default())
+}
+
+pub(crate) fn view(shared: &DaemonState, request: &ReviewRequest) -> Result<ReviewView, ErrorBody> {
+    let dir = read::resolve(&root(&shared.config.paths), &request.id).map_err(to_ipc_error)?;
+    read::view(&dir).map_err(to_ipc_error)
+}
+
+pub(crate) fn to_ipc_error(error: RunnerError) -> ErrorBody {
+    let code = match &error {
+        RunnerError::NotFound(_) => ErrorCode::NotFound,
+        RunnerError::Ambiguous { .. } => ErrorCode::Ambiguous,
+        RunnerError::QueueFull { .. } => ErrorCode::QueueFull,
+        RunnerError::OutsideRoots(_) => ErrorCode::Forbidden,
+        RunnerError::StillRunning | RunnerError::Record(_) | RunnerError::Land(_) => ErrorCode::Conflict,
+        RunnerError::Damaged { .. } | RunnerError::Write { .. } | RunnerError::Config(_) => ErrorCode::Internal,
+        _ => ErrorCode::Refused,
+    };
+    let hint = error.hint();
+    let body = ErrorBody::new(code, error_chain(&error));
+    match hint {
+        Some(hint) => body.hint(hint),
+        None => body,
+    }
+}
+
+/// An error and its causes.
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
