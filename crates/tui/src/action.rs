@@ -1,7 +1,10 @@
 //! What a person can decide about a session.
 
 use belay_core::SessionKey;
+use belay_core::event::PermissionAnswer;
 use belay_ipc::views::SessionView;
+
+use crate::prompt;
 
 /// A decision to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +30,15 @@ pub enum Action {
     },
     MarkSeen,
     Archive,
+    /// Answers a permission prompt.
+    Answer {
+        approval: String,
+        /// Hash of what was shown.
+        hash: String,
+        answer: PermissionAnswer,
+        /// Why it is denied, which the agent reads; may be empty.
+        why: String,
+    },
 }
 
 impl Action {
@@ -61,12 +73,13 @@ impl Action {
             }
             Self::MarkSeen => format!("belay seen {short}"),
             Self::Archive => format!("belay archive {short}"),
+            Self::Answer { approval, answer, why, .. } => prompt::command_line(approval, *answer, why),
         }
     }
 }
 
 /// A word of a shell command.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@');
     match !text.is_empty() && text.chars().all(plain) {
         true => text.to_owned(),

@@ -1,10 +1,11 @@
 //! The state of `belay top`, and how messages change it.
 
 mod keys;
+mod prompts;
 
 use belay_core::status::StatusValue;
 use belay_core::{SessionKey, Timestamp};
-use belay_ipc::views::{NeedKind, NeedView, OverviewView, SessionPageView, SessionView};
+use belay_ipc::views::{NeedKind, NeedView, OverviewView, PendingApproval, SessionPageView, SessionView};
 use jiff::tz::TimeZone;
 use ratatui::crossterm::event::KeyEvent;
 
@@ -33,6 +34,8 @@ pub enum Message {
     /// The time.
     Tick(Timestamp),
     Overview(Box<OverviewView>),
+    /// The permission prompts that can be answered here, the oldest first.
+    Approvals(Vec<PendingApproval>),
     /// A session's page; `None` if the session does not exist.
     Page(SessionKey, Option<Box<SessionPageView>>),
     /// Data could not be read.
@@ -71,6 +74,7 @@ pub struct App {
     pub(crate) now: Timestamp,
     pub(crate) size: (u16, u16),
     pub(crate) overview: Option<Box<OverviewView>>,
+    pub(crate) approvals: Vec<PendingApproval>,
     /// Why the data is stale, and since when.
     pub(crate) stale: Option<(Timestamp, String)>,
     pub(crate) screen: Screen,
@@ -121,6 +125,7 @@ impl App {
             now,
             size,
             overview: None,
+            approvals: Vec::new(),
             stale: None,
             screen: Screen::Overview,
             selected: None,
@@ -158,6 +163,10 @@ impl App {
                 self.now = self.now.max(view.now);
                 self.stale = None;
                 self.overview = Some(view);
+                Vec::new()
+            }
+            Message::Approvals(approvals) => {
+                self.approvals = approvals;
                 Vec::new()
             }
             Message::Page(key, page) => {
@@ -314,7 +323,7 @@ impl App {
                 self.notice = None;
                 vec![Command::Decide(Decision { session: key, action })]
             }
-            Action::Resume { .. } | Action::Kill | Action::RaiseBudget { .. } | Action::Archive => {
+            _ => {
                 self.dialog = Some(Dialog::ask(key, session, action));
                 Vec::new()
             }

@@ -1,11 +1,13 @@
 //! Questions before a decision, the list of keys, and command lines. Drawn over a screen.
 
 use belay_core::SessionKey;
-use belay_ipc::views::{NeedKind, NeedView, SessionView};
+use belay_core::event::PermissionAnswer;
+use belay_ipc::views::{NeedKind, NeedView, PendingApproval, SessionView};
 use ratatui::text::Line;
 
 use crate::action::{Action, Decision};
 use crate::line::{LineBuilder, wrap};
+use crate::prompt;
 use crate::style::{Theme, Tone};
 
 #[derive(Debug)]
@@ -19,6 +21,10 @@ pub(crate) enum Dialog {
     },
 }
 
+/// Widest dialog; a command gets more room.
+const MAX_COLUMNS: usize = 76;
+const MAX_PROMPT_COLUMNS: usize = 156;
+
 /// A decision that is not made yet.
 #[derive(Debug)]
 pub(crate) struct Question {
@@ -26,6 +32,8 @@ pub(crate) struct Question {
     short: String,
     title: String,
     action: Action,
+    /// The permission prompt that it answers.
+    prompt: Option<Box<PendingApproval>>,
     /// Sent, and not answered yet.
     pending: bool,
     error: Option<String>,
@@ -34,14 +42,24 @@ pub(crate) struct Question {
 impl Dialog {
     pub(crate) fn ask(key: SessionKey, session: &SessionView, action: Action) -> Self {
         let (short, title) = (session.short.clone(), session.title().to_owned());
-        Self::Ask(Question { key, short, title, action, pending: false, error: None })
+        Self::Ask(Question { key, short, title, action, prompt: None, pending: false, error: None })
+    }
+
+    /// Answers a permission prompt by `action`.
+    pub(crate) fn answer(key: SessionKey, session: &SessionView, prompt: PendingApproval, action: Action) -> Self {
+        let (short, title) = (session.short.clone(), session.title().to_owned());
+        Self::Ask(Question { key, short, title, action, prompt: Some(Box::new(prompt)), pending: false, error: None })
     }
 
     /// The command lines that do what the keys do.
-    pub(crate) fn commands(session: &SessionView, need: Option<&NeedView>) -> Self {
+    pub(crate) fn commands(session: &SessionView, need: Option<&NeedView>, prompt: Option<&PendingApproval>) -> Self {
         let short = &session.short;
         let mut lines = vec![format!("belay show {short}"), format!("belay explain {short}")];
         let of = |action: Action| action.command_line(short);
+        if let Some(prompt) = prompt {
+            lines.push(prompt::command_line(&prompt.id, PermissionAnswer::Allow, ""));
+            lines.push(prompt::command_line(&prompt.id, PermissionAnswer::Deny, "..."));
+        }
         if session.held.is_some() {
             lines.push(of(Action::Acknowledge));
             lines.push(of(Action::Resume { note: "...".to_owned() }));
@@ -63,6 +81,7 @@ impl Dialog {
         let text = match &mut question.action {
             Action::Resume { note } => note,
             Action::RaiseBudget { amount, .. } => amount,
+            Action::Answer { answer: PermissionAnswer::Deny, why, .. } => why,
             _ => return None,
         };
         (!question.pending).then_some(text)
@@ -76,6 +95,24 @@ impl Dialog {
         }
         (question.pending, question.error) = (true, None);
         Some(Decision { session: question.key.clone(), action: question.action.clone() })
+    }
+
+    /// Whether a person who allows something has seen all of it, on a screen of this size.
+    pub(crate) fn shows_all(&self, screen: (u16, u16)) -> bool {
+        let Self::Ask(question) = self else { return true };
+        let allows = matches!(question.action, Action::Answer { answer: PermissionAnswer::Allow, .. });
+        let (columns, rows) = self.inner_size(screen);
+        let room = question.prompt_rows(columns, rows);
+        !allows || question.prompt.as_ref().is_none_or(|prompt| prompt::fits(prompt, columns, room))
+    }
+
+    /// Columns and rows inside the frame of the dialog, at most.
+    pub(crate) fn inner_size(&self, (columns, rows): (u16, u16)) -> (usize, usize) {
+        let max = match self {
+            Self::Ask(Question { prompt: Some(_), .. }) => MAX_PROMPT_COLUMNS,
+            _ => MAX_COLUMNS,
+        };
+        (usize::from(columns).saturating_sub(4).min(max), usize::from(rows).saturating_sub(2))
     }
 
     pub(crate) fn is_pending(&self) -> bool {
@@ -96,9 +133,10 @@ impl Dialog {
         }
     }
 
-    pub(crate) fn lines(&self, theme: Theme, columns: usize) -> Vec<Line<'static>> {
+    /// Its lines. A prompt gets what is left of `rows`; the others are as long as they are.
+    pub(crate) fn lines(&self, theme: Theme, columns: usize, rows: usize) -> Vec<Line<'static>> {
         match self {
-            Self::Ask(question) => question.lines(theme, columns),
+            Self::Ask(question) => question.lines(theme, columns, rows),
             Self::Help => help(theme, columns),
             Self::Commands { title, lines } => {
                 let mut all = vec![LineBuilder::new(columns).put(title, theme.strong()).build(), Line::default()];
@@ -122,6 +160,8 @@ impl Question {
             Action::Archive => "Archive",
             Action::Acknowledge => "Acknowledge",
             Action::MarkSeen => "Mark as seen",
+            Action::Answer { answer: PermissionAnswer::Allow, .. } => "Allow once",
+            Action::Answer { answer: PermissionAnswer::Deny, .. } => "Deny",
         }
     }
 
@@ -140,17 +180,37 @@ impl Question {
             Action::Archive => "It leaves the lists. Its log stays, and a pause stays in force.",
             Action::Acknowledge => "The session stays held.",
             Action::MarkSeen => "It leaves the list until it finishes something again.",
+            Action::Answer { answer: PermissionAnswer::Allow, .. } => "The agent runs exactly this, once.",
+            Action::Answer { answer: PermissionAnswer::Deny, .. } => {
+                "The agent does not run this, and reads the reason."
+            }
         }
     }
 
-    fn lines(&self, theme: Theme, columns: usize) -> Vec<Line<'static>> {
+    /// Rows that are left for the prompt.
+    fn prompt_rows(&self, columns: usize, rows: usize) -> usize {
+        rows.saturating_sub(self.lines_around(Theme { color: false }, columns, Vec::new()).len() + 1)
+    }
+
+    fn lines(&self, theme: Theme, columns: usize, rows: usize) -> Vec<Line<'static>> {
+        let Some(prompt) = &self.prompt else { return self.lines_around(theme, columns, Vec::new()) };
+        let mut shown = prompt::lines(prompt, theme, columns, self.prompt_rows(columns, rows));
+        shown.push(Line::default());
+        self.lines_around(theme, columns, shown)
+    }
+
+    fn lines_around(&self, theme: Theme, columns: usize, prompt: Vec<Line<'static>>) -> Vec<Line<'static>> {
         let line = || LineBuilder::new(columns);
         let mut lines = vec![line().put(&self.title, theme.strong()).build()];
         lines.extend(paragraph(self.consequence(), columns, theme.plain()));
         lines.push(Line::default());
+        lines.extend(prompt);
         let typed = match &self.action {
             Action::Resume { note } => Some(("Note the agent reads (optional): ", note)),
             Action::RaiseBudget { amount, .. } => Some(("Budget: ", amount)),
+            Action::Answer { answer: PermissionAnswer::Deny, why, .. } => {
+                Some(("Reason the agent reads (optional): ", why))
+            }
             _ => None,
         };
         if let Some((label, text)) = typed {
@@ -191,6 +251,8 @@ impl Question {
             Action::Archive => "archive it",
             Action::Acknowledge => "acknowledge it",
             Action::MarkSeen => "mark it as seen",
+            Action::Answer { answer: PermissionAnswer::Allow, .. } => "allow it once",
+            Action::Answer { answer: PermissionAnswer::Deny, .. } => "deny it",
         }
     }
 
@@ -199,6 +261,7 @@ impl Question {
             Action::Resume { .. } => "keep it held",
             Action::RaiseBudget { .. } => "keep the budget",
             Action::Kill => "let it live",
+            Action::Answer { .. } => "decide later",
             _ => "leave it",
         }
     }
@@ -213,6 +276,7 @@ const KEYS: &[(&str, &str)] = &[
     ("j k", "next, previous session; also arrows"),
     ("Enter", "open the session"),
     ("Esc q", "back; q in the overview exits"),
+    ("y n", "allow, deny what it asks to run; asks first"),
     ("a", "acknowledge; the session stays held"),
     ("r", "resume, with a note"),
     ("b", "raise the budget"),

@@ -22,6 +22,7 @@
 //! | `action` | what a person can decide, whether it is possible now, and its command line |
 //! | `overview`, `session`, `picture` | lines of the screens |
 //! | `dialog` | questions, help and command lines, drawn over a screen |
+//! | `prompt` | permission prompts, character by character |
 //! | `line`, `style`, `words`, `ascii` | text, styles, states and times in words, ASCII fallback |
 
 #![cfg(unix)]
@@ -33,6 +34,7 @@ mod dialog;
 mod line;
 mod overview;
 mod picture;
+mod prompt;
 mod render;
 mod session;
 mod style;

@@ -148,18 +148,29 @@ fn need_lines(app: &App, columns: usize, need: &NeedView, selected: bool) -> Vec
     let shape = picture::shape(&need.calls, 44);
     let with_shape = columns >= WITH_SHAPE && !shape.is_empty();
     let room = columns.saturating_sub(STATE_COLUMNS + if with_shape { 48 } else { 0 });
-    for (at, part) in wrap(&need.reason, room, 2).iter().enumerate() {
+    let prompt = app.prompt_of(&session.session);
+    let asked = prompt.map(|prompt| prompt.text.as_str()).or(need.subject.as_deref());
+    let asked = asked.filter(|_| need.kind == NeedKind::Permission);
+    // The command follows in full, so a reason that only repeats it is left out.
+    let repeats = need.subject.as_deref().is_some_and(|subject| asked.is_some() && need.reason.ends_with(subject));
+    let reason = if repeats { "" } else { &need.reason };
+    for (at, part) in wrap(reason, room, 2).iter().enumerate() {
         let line = mark(columns, selected).to(STATE_COLUMNS).put(part, theme.plain());
         let line = if with_shape && at == 0 { line.right(&shape, theme.tone(state.tone)) } else { line };
         lines.push(line.build());
     }
-    if let Some(subject) = need.subject.as_deref().filter(|_| need.kind == NeedKind::Permission) {
+    if let Some(subject) = asked {
         // The exact command decides, so it is shown in full as far as possible.
         for (at, part) in wrap(subject, columns.saturating_sub(STATE_COLUMNS + 2), 4).iter().enumerate() {
             let sign = if at == 0 { "$ " } else { "  " };
             let line = mark(columns, selected).to(STATE_COLUMNS).raw(sign, theme.muted());
             lines.push(line.put(part, theme.strong()).build());
         }
+    }
+    if let Some(prompt) = prompt {
+        let left = words::span(prompt.until.saturating_since(app.now));
+        let offer = format!("y allows it once, n denies it; the offer ends in {left}");
+        lines.push(mark(columns, selected).to(STATE_COLUMNS).put(offer, theme.muted()).build());
     }
     lines
 }

@@ -13,9 +13,6 @@ use crate::line::LineBuilder;
 use crate::style::Tone;
 use crate::{ascii, overview, session};
 
-/// Widest dialog.
-const DIALOG_COLUMNS: usize = 76;
-
 /// Draws the state.
 pub fn render(app: &App, frame: &mut Frame<'_>) {
     let area = frame.area();
@@ -104,8 +101,11 @@ fn footer(app: &App, columns: usize, scroll: usize, below: usize) -> Line<'stati
         return line.put(format!("Not up to date: {problem}"), theme.tone(Tone::Warn)).build();
     }
     let filter = app.filter.text.trim();
+    let asks = app.current().is_some_and(|session| app.prompt_of(&session.session).is_some());
     let keys = match (&app.screen, columns < overview::NARROW) {
         (_, true) => "? keys",
+        (Screen::Overview, _) if asks => "y allow  n deny  Enter open  K kill  c commands  / filter  ? keys",
+        (Screen::Session(_), _) if asks => "y allow  n deny  Esc back  K kill  h l calls  Tab next  ? keys",
         (Screen::Overview, _) => "Enter open  a ack  r resume  b budget  K kill  s seen  / filter  ? keys",
         (Screen::Session(_), _) => "Esc back  r resume  b budget  K kill  h l calls  Tab next  ? keys",
     };
@@ -123,8 +123,8 @@ fn footer(app: &App, columns: usize, scroll: usize, below: usize) -> Line<'stati
 
 fn draw_dialog(app: &App, dialog: &Dialog, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme();
-    let inner = usize::from(area.width).saturating_sub(4).min(DIALOG_COLUMNS);
-    let lines = dialog.lines(theme, inner);
+    let (inner, rows) = dialog.inner_size((area.width, area.height));
+    let lines = dialog.lines(theme, inner, rows);
     let width = u16::try_from(inner + 4).unwrap_or(area.width).min(area.width);
     let height = u16::try_from(lines.len() + 2).unwrap_or(area.height).min(area.height);
     let frame = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };

@@ -3,6 +3,7 @@
 mod fixture;
 mod hostile;
 mod keys;
+mod prompts;
 mod screens;
 
 use ratatui::Terminal;

@@ -1,9 +1,9 @@
 //! What keys do.
 
-use belay_ipc::views::NeedKind;
+use belay_core::event::PermissionAnswer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::{App, Command, Notice, Screen};
+use super::{App, Command, Screen};
 use crate::action::Action;
 use crate::dialog::Dialog;
 
@@ -12,6 +12,10 @@ const PAGE_OVERLAP: usize = 2;
 
 /// Longest text that can be typed, in bytes.
 const MAX_INPUT: usize = 2_000;
+
+/// A person allows only what they have seen.
+const CUT: &str = "Not all of it fits on the screen, so it cannot be allowed here. Enlarge the terminal, or read it \
+                   with `belay approvals`.";
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Command> {
@@ -39,10 +43,14 @@ impl App {
             KeyCode::Char('b') => self.act(self.proposed_budget()),
             KeyCode::Char('s') => self.act(Action::MarkSeen),
             KeyCode::Char('x') => self.act(Action::Archive),
-            KeyCode::Char('y' | 'n') => self.answer_elsewhere(),
+            KeyCode::Char('y') => self.answer(PermissionAnswer::Allow),
+            KeyCode::Char('n') => self.answer(PermissionAnswer::Deny),
             KeyCode::Char('?') => self.show(Dialog::Help),
             KeyCode::Char('c') => match self.current() {
-                Some(session) => self.show(Dialog::commands(session, self.current_need())),
+                Some(session) => {
+                    let prompt = self.prompt_of(&session.session);
+                    self.show(Dialog::commands(session, self.current_need(), prompt))
+                }
                 None => Vec::new(),
             },
             code => match self.screen {
@@ -71,22 +79,14 @@ impl App {
         Vec::new()
     }
 
-    /// Questions of an agent are answered where the agent asked them.
-    fn answer_elsewhere(&mut self) -> Vec<Command> {
-        let kind = self.current_need().map(|need| need.kind);
-        let asked =
-            matches!(kind, Some(NeedKind::Permission | NeedKind::Question | NeedKind::PlanApproval | NeedKind::Dialog));
-        let text = if asked { "Answer this in the agent's own terminal." } else { "This session asks nothing." };
-        self.notice = Some(Notice { text: text.to_owned(), is_error: !asked });
-        Vec::new()
-    }
-
     fn dialog_key(&mut self, code: KeyCode) -> Vec<Command> {
+        let size = self.size;
         let Some(dialog) = &mut self.dialog else { return Vec::new() };
-        let pending = dialog.is_pending();
+        let (pending, shows_all) = (dialog.is_pending(), dialog.shows_all(size));
         match (code, dialog.input()) {
             (KeyCode::Esc, _) => self.dialog = None,
             (KeyCode::Enter, _) if pending => {}
+            (KeyCode::Enter, _) if !shows_all => dialog.fail(CUT.to_owned()),
             (KeyCode::Enter, _) => match dialog.confirm() {
                 Some(decision) => return vec![Command::Decide(decision)],
                 None => self.dialog = None,

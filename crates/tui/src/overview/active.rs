@@ -13,6 +13,8 @@ use crate::words;
 
 const STATUS: usize = 22;
 const GAP: usize = 2;
+/// Minutes of the burn in the second line of a row.
+const SHORT_BURN: usize = 12;
 
 /// The columns at a width.
 #[derive(Clone, Copy, Debug)]
@@ -138,8 +140,32 @@ impl Layout {
         if self.context {
             let text = session.context_percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent} %"));
             line = line.number(text, 9, session.context_percent.map_or(theme.muted(), |percent| theme.share(percent)));
+            return vec![line.build()];
         }
-        vec![line.build()]
+        vec![line.build(), self.more(session, theme, selected)]
+    }
+
+    /// Where it works, and the figures that have no column at this width.
+    fn more(self, session: &SessionView, theme: Theme, selected: bool) -> Line<'static> {
+        let mut figures = Vec::new();
+        if self.burn == 0 && session.burn.iter().any(|tokens| *tokens > 0) {
+            let burn = &session.burn[session.burn.len().saturating_sub(SHORT_BURN)..];
+            figures.push((words::sparkline(burn.iter().copied()), theme.muted()));
+        }
+        if !self.rate && session.cost_per_hour_micros > 0 {
+            figures.push((format!("{}/h", format::dollars(session.cost_per_hour_micros)), theme.muted()));
+        }
+        if let Some(percent) = session.context_percent {
+            figures.push((format!("context {percent} %"), theme.share(percent)));
+        }
+        let columns: usize = figures.iter().map(|(text, _)| GAP + crate::line::width(text)).sum();
+        let line = mark(self.columns, selected).to(1 + STATUS);
+        let room = line.left().saturating_sub(columns);
+        let mut line = line.put_within(words::place(session), room, theme.muted()).to(self.columns - columns);
+        for (text, style) in figures {
+            line = line.space(GAP).put(text, style);
+        }
+        line.build()
     }
 
     /// The title, and where it works if there is room.
