@@ -35,7 +35,7 @@ pub(crate) struct Global {
 
 /// Commands by purpose, in the order of `--help`.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Supervise agents", &["run", "init", "uninit", "serve", "open", "stop", "status", "demo"]),
+    ("Supervise agents", &["run", "exec", "review", "init", "uninit", "serve", "open", "stop", "status", "demo"]),
     (
         "Inspect",
         &["top", "sessions", "show", "incidents", "approvals", "explain", "events", "tombstones", "audit", "prices"],
@@ -89,6 +89,17 @@ pub(crate) enum Command {
         after_help = "Examples:\n  belay run claude\n  belay run --budget 2.50usd codex exec \"fix the tests\"\n  belay run --dry-run gemini"
     )]
     Run(run::RunArgs),
+    /// Run one prompt without a terminal, under supervision.
+    #[command(
+        after_help = "The answer is printed to stdout, progress to stderr; with --json, every event as a JSON line.\n\nExamples:\n  belay exec claude \"fix the failing test\"\n  belay exec codex --access read-only -f review.md --timeout 10m --budget 1usd"
+    )]
+    Exec(exec::ExecArgs),
+    /// One agent builds, others review, until the work is right.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  belay review start \"Add idempotency keys\" --reviewer codex --accept \"cargo test\"\n  belay review list\n  belay review land r-7f3k2m"
+    )]
+    Review(review::ReviewCommand),
     /// Show and change the budgets of sessions.
     #[command(after_help = "Examples:\n  belay budget\n  belay budget claude:0190 5usd --resume")]
     Budget(budget::BudgetArgs),

@@ -10,6 +10,7 @@ pub(crate) mod decide;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod import;
@@ -19,6 +20,7 @@ pub(crate) mod notify;
 pub(crate) mod open;
 pub(crate) mod prices;
 pub(crate) mod result;
+pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;
@@ -46,6 +48,8 @@ pub(crate) fn run(cli: Cli) -> CommandResult {
         Command::Serve(args) => serve::run(&context, &args),
         Command::Open(args) => open::run(&context, &args),
         Command::Run(args) => run::run(&context, &args),
+        Command::Exec(args) => exec::run(&context, &args),
+        Command::Review(command) => review::run(&context, &command),
         Command::Budget(args) => budget::run(&context, &args),
         Command::Demo(args) => demo::run(&context, &args),
         Command::Stop(args) => stop::run(&context, &args),

@@ -12,6 +12,10 @@ pub(crate) enum ExitStatus {
     Partly,
     /// A session was paused or killed.
     Held,
+    /// A driven agent cannot continue without a person.
+    NeedsAttention,
+    /// A person cancelled driven work.
+    Cancelled,
     /// The status of the program that was run.
     Child(u8),
     /// The program that was run was killed by this signal.
@@ -24,7 +28,13 @@ const TABLE: &[(ExitStatus, u8, &str)] = &[
     (ExitStatus::Failed, 1, "failure; the message names the cause and what to do"),
     (ExitStatus::Usage, 2, "usage error"),
     (ExitStatus::Partly, 3, "partial success: some of the input was refused (`events post`)"),
-    (ExitStatus::Held, 4, "a session was paused or killed (`run`, `result`)"),
+    (ExitStatus::Held, 4, "a session was paused or killed (`run`, `exec`, `result`)"),
+    (
+        ExitStatus::NeedsAttention,
+        5,
+        "needs attention: a login, a permission, a usage limit (`exec`), a decision (`review`)",
+    ),
+    (ExitStatus::Cancelled, 6, "cancelled (`exec`, `review`)"),
 ];
 
 impl ExitStatus {

@@ -7,7 +7,7 @@ use belay_config::Strictness;
 use belay_core::SessionKey;
 use belay_core::event::PermissionAnswer;
 use belay_ipc::views::PendingApproval;
-use belay_ipc::{AnswerRequest, Client, ClientError};
+use belay_ipc::{AnswerRequest, AnswerResponse, Client, ClientError};
 use clap::Args;
 use serde_json::json;
 
@@ -93,34 +93,65 @@ fn answer(context: &Context, id: &str, answer: PermissionAnswer, why: &str, oper
         // The resident process knows how it ended.
         (None, _) => None,
     };
-    let command = match answer {
-        PermissionAnswer::Allow => "approve",
-        PermissionAnswer::Deny => "deny",
-    };
     let session = prompt.and_then(|prompt| SessionKey::parse(&prompt.session));
-    let caller = require_operator(context, operator, command, session.as_ref())?;
-    let response = client.answer(&AnswerRequest {
-        id: prompt.map_or_else(|| id.to_owned(), |prompt| prompt.id.clone()),
-        answer,
-        hash: prompt.map(|prompt| prompt.hash.clone()).unwrap_or_default(),
-        why: why.to_owned(),
-        by: user(context),
-        caller: Some(caller),
-    })?;
+    let id = prompt.map_or(id, |prompt| &prompt.id);
+    let hash = prompt.map(|prompt| prompt.hash.as_str()).unwrap_or_default();
+    let response = send(context, operator, session.as_ref(), Answer { id, hash, answer, why })?;
     if context.out.json {
         context.out.json(&response)?;
         return Ok(ExitStatus::Done);
     }
-    let PendingApproval { session, tool, text, .. } = response.approval;
-    let done = match answer {
-        PermissionAnswer::Allow => "Allowed once",
-        PermissionAnswer::Deny => "Denied",
-    };
-    context.out.line(format!("{done}: {tool} of {session}"))?;
-    for line in text.lines() {
+    context.out.line(sentence(&response))?;
+    for line in response.approval.text.lines() {
         context.out.line(format!("    {line}"))?;
     }
     Ok(ExitStatus::Done)
+}
+
+/// An answer to a prompt.
+pub(super) struct Answer<'a> {
+    pub(super) id: &'a str,
+    /// Hash of what was shown.
+    pub(super) hash: &'a str,
+    pub(super) answer: PermissionAnswer,
+    pub(super) why: &'a str,
+}
+
+/// Answers a prompt. Only a person may.
+pub(super) fn send(
+    context: &Context,
+    operator: OperatorArgs,
+    session: Option<&SessionKey>,
+    answer: Answer<'_>,
+) -> Result<AnswerResponse, CommandError> {
+    let command = match answer.answer {
+        PermissionAnswer::Allow => "approve",
+        PermissionAnswer::Deny => "deny",
+    };
+    let caller = require_operator(context, operator, command, session)?;
+    let request = AnswerRequest {
+        id: answer.id.to_owned(),
+        answer: answer.answer,
+        hash: answer.hash.to_owned(),
+        why: answer.why.to_owned(),
+        by: user(context),
+        caller: Some(caller),
+    };
+    Ok(connect(context)?.answer(&request)?)
+}
+
+/// What was answered.
+pub(super) fn sentence(response: &AnswerResponse) -> String {
+    let done = match response.answer {
+        PermissionAnswer::Allow => "Allowed once",
+        PermissionAnswer::Deny => "Denied",
+    };
+    format!("{done}: {} of {}", response.approval.tool, response.approval.session)
+}
+
+/// The prompts that wait for an answer. Only the resident process offers any.
+pub(super) fn pending(context: &Context) -> Vec<PendingApproval> {
+    connect(context).and_then(|mut client| client.approvals()).unwrap_or_default()
 }
 
 fn connect(context: &Context) -> Result<Client, ClientError> {

@@ -94,7 +94,7 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
     );
     let report = collector.finish()?;
     if args.tune && !context.out.json {
-        context.out.line(tuning.text().trim_end())?;
+        context.out.line(tuning.text(&(variants[0].rules)(None)).trim_end())?;
     } else if !context.out.json {
         context.out.line(report.text(&zone).trim_end())?;
     }

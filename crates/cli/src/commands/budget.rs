@@ -37,6 +37,14 @@ impl BudgetAmount {
     pub(super) fn is_money(self) -> bool {
         matches!(self, Self::Money(_))
     }
+
+    /// The amount as people read it.
+    fn phrase(self) -> String {
+        match self {
+            Self::Tokens(tokens) => format::tokens(tokens),
+            Self::Money(micros) => format::dollars(micros),
+        }
+    }
 }
 
 impl FromStr for BudgetAmount {
@@ -128,6 +136,10 @@ fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
         set(context, &mut backend, &session, &args.amounts, args.resume, &caller)?;
     }
     let view = backend.session(&session)?;
+    if !args.amounts.is_empty() {
+        let amounts: Vec<String> = args.amounts.iter().map(|amount| amount.phrase()).collect();
+        context.out.info(format!("{} now has a budget of {}.", view.short, amounts.join(" and ")));
+    }
     show(context, vec![view])
 }
 
@@ -156,7 +168,7 @@ pub(super) fn set(
     Ok(())
 }
 
-/// Fails if something other than a budget holds the session: a larger budget is no answer to a loop.
+/// Fails if something other than a budget holds the session: a larger budget does not solve a loop.
 fn refuse_unless_budget_holds(
     backend: &mut Backend<'_>,
     session: &SessionKey,
@@ -193,7 +205,8 @@ pub(super) fn rules_here(context: &Context) -> Result<Arc<Rules>, CommandError> 
     Ok(rules.for_folder(std::env::current_dir().ok().as_deref()))
 }
 
-fn sentence(limits: &BudgetRules) -> String {
+/// The configured limits. `None` if there are none and the listed sessions have budgets of their own.
+fn sentence(limits: &BudgetRules, sessions: &[SessionView]) -> Option<String> {
     let usd = |dollars: f64, what: &str| (dollars > 0.0).then(|| format!("${dollars:.2} {what}"));
     let tokens = |tokens: u64, what: &str| (tokens > 0).then(|| format!("{} {what}", format::tokens(tokens)));
     let all = [
@@ -204,10 +217,13 @@ fn sentence(limits: &BudgetRules) -> String {
         usd(limits.usd_per_minute, "per minute"),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
-    match all.is_empty() {
-        true => "No limit is configured. Set one with `belay config set detect.budget.session_usd 5`.".to_owned(),
-        false => format!("Configured limits: {}. A session's own budget takes precedence.", all.join(", ")),
+    if !all.is_empty() {
+        return Some(format!("Configured limits: {}. A session's own budget takes precedence.", all.join(", ")));
     }
+    let has_own = |view: &SessionView| view.budget.tokens.is_some() || view.budget.cost_micros.is_some();
+    let all_have_own = !sessions.is_empty() && sessions.iter().all(has_own);
+    (!all_have_own)
+        .then(|| "No limit is configured. Set one with `belay config set detect.budget.session_usd 5`.".to_owned())
 }
 
 fn show(context: &Context, sessions: Vec<SessionView>) -> CommandResult {
@@ -223,7 +239,9 @@ fn show(context: &Context, sessions: Vec<SessionView>) -> CommandResult {
         context.out.json(&json!({ "sessions": rows.collect::<Vec<_>>(), "limits": limits }))?;
         return Ok(ExitStatus::Done);
     }
-    context.out.info(sentence(&limits));
+    if let Some(sentence) = sentence(&limits, &sessions) {
+        context.out.info(sentence);
+    }
     if sessions.is_empty() {
         context.out.info("No active sessions.");
         return Ok(ExitStatus::Done);

@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> CommandResult {
 /// Which event or rule led to the status of a session.
 fn status_lines(view: &SessionView) -> Vec<String> {
     let status = &view.status;
-    let mut lines = vec![format!("{} is {}: {}", view.short, status.label(), single_line(&status.why)), String::new()];
+    let mut lines = vec![format!("{} is {}: {}", view.short, status.phrase(), single_line(&status.why)), String::new()];
     let source = match status.source {
         StatusSource::Decision => "decision",
         StatusSource::Hook => "hook",
@@ -65,7 +65,8 @@ fn status_lines(view: &SessionView) -> Vec<String> {
     };
     lines.push(format!("{:<14}{}", "since", local_time(status.since)));
     lines.extend(status.until.map(|until| format!("{:<14}{}", "until", local_time(until))));
-    lines.push(format!("{:<14}{}, by {source}", "evidence", status.evidence));
+    let name = if status.is_by_rule() { "rule" } else { "event" };
+    lines.push(format!("{name:<14}{}, by {source}", status.evidence));
     lines
 }
 

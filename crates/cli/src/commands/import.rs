@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use belay_compat::import::MappedSetting;
+use belay_compat::loop_dashboard::{self, FinishedTask};
 use belay_compat::loop_watchdog::import::ImportedSession;
 use belay_compat::{heartbeat, loop_watchdog};
 use belay_config::{ConfigKey, Edit, PROJECT_FILE, Source};
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
 use belay_ipc::{DecideRequest, SessionRequest};
+use belay_review_runner::import::ForeignTask;
 use clap::Subcommand;
 use serde_json::json;
 
@@ -32,6 +34,15 @@ pub(crate) enum ImportCommand {
         #[arg(long)]
         webhook: bool,
     },
+    /// From loop, the review dashboard: LOOP_*, its finished tasks and their files.
+    Loop {
+        /// The folder its server ran in; the current one without it.
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+        /// Show what would be written, and write nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// From Loop Watchdog: LOOP_WATCHDOG_* and the sessions in its state.json.
     LoopWatchdog {
         /// The folder its server ran in; the current one without it.
@@ -53,6 +64,19 @@ pub(crate) fn run(context: &Context, command: &ImportCommand) -> CommandResult {
             }
             take_over(context, folder, &mapped, &[], *dry_run)
         }
+        ImportCommand::Loop { folder, dry_run } => {
+            let folder = folder.canonicalize().map_err(|error| {
+                CommandError::new(format!("cannot open the folder {}", folder.display())).cause(error)
+            })?;
+            let mapped = loop_dashboard::settings(&folder, &context.env)?;
+            let tasks = loop_dashboard::tasks(&folder, &context.env)?;
+            if mapped.is_empty() && tasks.is_empty() {
+                return Err(CommandError::new(format!("there is nothing of loop in {}", folder.display()))
+                    .hint("it looks for LOOP_* variables, here and in .env, and for loop.db"));
+            }
+            keep_tasks(context, &tasks, *dry_run)?;
+            take_over(context, &folder, &mapped, &[], *dry_run)
+        }
         ImportCommand::LoopWatchdog { folder, dry_run } => {
             let mapped = loop_watchdog::import::settings(folder, &context.env);
             let sessions = loop_watchdog::import::sessions(folder, &context.env, context.paths.user_home())?;
@@ -63,6 +87,37 @@ pub(crate) fn run(context: &Context, command: &ImportCommand) -> CommandResult {
             take_over(context, folder, &mapped, &sessions, *dry_run)
         }
     }
+}
+
+/// Stores the finished tasks of `loop` as review tasks.
+fn keep_tasks(context: &Context, tasks: &[FinishedTask], dry_run: bool) -> Result<(), CommandError> {
+    let root = belay_review_runner::root(&context.paths);
+    for task in tasks {
+        let foreign = ForeignTask {
+            source: format!("loop {}", task.id),
+            title: task.title.clone(),
+            prompt: task.prompt.clone(),
+            folder: task.folder.clone(),
+            builder: loop_dashboard::BUILDER.to_owned(),
+            reviewer: loop_dashboard::REVIEWER.to_owned(),
+            rounds: task.rounds.unwrap_or(1),
+            is_done: task.status == "done",
+            status: task.status.clone(),
+            filed_at: task.filed_at.unwrap_or_default(),
+            artifacts: task.artifacts.clone(),
+        };
+        let became = match dry_run {
+            true => "would be imported".to_owned(),
+            false => match belay_review_runner::import::import(&root, &foreign)? {
+                (id, true) => format!("imported as {id}"),
+                (id, false) => format!("already imported as {id}"),
+            },
+        };
+        if !context.out.json {
+            context.out.line(crate::output::single_line(&format!("task {} ({}): {became}", task.id, task.status)))?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes settings and sessions, and shows what became of each.
@@ -155,7 +210,7 @@ fn write<'m>(
     }
     let mut edit = Edit::open(path, source)?;
     for (key, value) in wanted {
-        let parsed = ConfigKey::parse(key).ok_or_else(|| CommandError::new(format!("`{key}` is no key")))?;
+        let parsed = ConfigKey::parse(key).ok_or_else(|| CommandError::new(format!("`{key}` is not a key")))?;
         edit.set(&parsed, value)?;
     }
     edit.save()?;

@@ -1,7 +1,8 @@
 //! `belay run`: runs an agent under supervision.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use belay_agents::install::quote;
 use belay_config::Strictness;
@@ -50,6 +51,8 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
     let belay = BelayEnv { paths: &context.paths, env: &context.env, home: context.global.home.as_deref() };
     let request = LaunchRequest {
         command: args.command.clone(),
+        program: args.command.first().and_then(|agent| configured_program(context, agent)),
+        folder: None,
         hooks: !args.no_hooks,
         proxy: !args.no_proxy,
         watch: !args.no_watch,
@@ -86,6 +89,12 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
     Ok(super::result::of_run(context, finished.session.as_ref(), &finished.folder, finished.status.into()))
 }
 
+/// The program of an agent, if `agents.<id>.program` names one.
+pub(super) fn configured_program(context: &Context, agent: &OsStr) -> Option<PathBuf> {
+    let agent = belay_agents::find(agent.to_str()?)?;
+    context.config(Strictness::Lenient, &[]).ok()?.config.agent_program(agent.id)
+}
+
 /// The model that the command line names.
 fn named_model(command: &[OsString]) -> Option<&str> {
     let mut args = command.iter().skip(1).filter_map(|arg| arg.to_str());
@@ -120,7 +129,7 @@ fn warn_of_unpriced_model(context: &Context, model: &str, rules: &Rules) {
 }
 
 /// Prints the progress of a run to stderr.
-struct Printer<'a>(&'a Output);
+pub(super) struct Printer<'a>(pub(super) &'a Output);
 
 impl Progress for Printer<'_> {
     fn started(&self, started: &Started<'_>) {

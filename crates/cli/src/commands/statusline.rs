@@ -5,9 +5,9 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
 use belay_config::{EnvSnapshot, Paths};
-use belay_core::format;
-use belay_core::{SessionKey, SessionState};
-use belay_store::session::SessionRow;
+use belay_core::status::{StatusValue, WaitingFor};
+use belay_core::{SessionKey, format};
+use belay_ipc::views::SessionView;
 use belay_store::{Access, StoreUrl};
 use clap::Args;
 use serde_json::Value;
@@ -64,71 +64,31 @@ fn line(agent: &str, home: Option<&Path>) -> Option<String> {
     let env = EnvSnapshot::from_process();
     let paths = Paths::resolve(&env, home).ok()?;
     let store = belay_store::open(&StoreUrl::local(paths.database()), Access::Read).ok()?;
-    let row = store.session(&SessionKey::new(belay_agents::canonical_id(agent), id)).ok()??;
-    let short = store.short_names(std::slice::from_ref(&row.key), 6).ok().and_then(|names| names.into_iter().next());
-    Some(summary(&row, short.as_deref().unwrap_or(id)))
+    let key = SessionKey::new(belay_agents::canonical_id(agent), id);
+    Some(summary(&belay_server::views::session_view(&*store, &key).ok()??))
 }
 
-/// State, cost and interventions in one line.
-fn summary(row: &SessionRow, short: &str) -> String {
-    match row.state.effective() {
-        SessionState::Paused { .. } => return format!("belay: PAUSED, belay resume {short}"),
-        SessionState::Killed { .. } => return "belay: KILLED, start a new session".to_owned(),
-        _ => {}
+/// Status, cost and interventions in one line. The status is the one that every list and page shows.
+fn summary(view: &SessionView) -> String {
+    let status = match (view.status.value, &view.held) {
+        (StatusValue::Held, Some(held)) if held.resume_requires == "never" => {
+            return "belay: KILLED, start a new session".to_owned();
+        }
+        (StatusValue::Held, _) => return format!("belay: PAUSED, belay resume {}", view.short),
+        _ => match (view.status.waiting_for, &view.waiting) {
+            (Some(WaitingFor::Declared), Some(wait)) if !wait.what.is_empty() => format!("waiting for {}", wait.what),
+            _ => view.status.label().to_owned(),
+        },
+    };
+    let mut parts = vec![format!("belay: {status}"), format::pluralize(view.calls, "call")];
+    if view.tokens > 0 {
+        parts.push(format::tokens(view.tokens));
     }
-    let counters = &row.details.counters;
-    let mut parts = vec![format!("belay: {}", format::pluralize(counters.calls, "call"))];
-    let tokens = row.details.spent.usage.total();
-    if tokens > 0 {
-        parts.push(format::tokens(tokens));
+    if view.cost_micros > 0 || view.unpriced_micros > 0 {
+        parts.push(format::cost(view.cost_micros, view.unpriced_micros));
     }
-    let spent = &row.details.spent;
-    if spent.max_cost_micros() > 0 {
-        parts.push(format::cost(spent.cost_micros, spent.unpriced_micros));
-    }
-    if counters.nudges > 0 {
-        parts.push(format::pluralize(counters.nudges, "nudge"));
-    }
-    if let Some(wait) = &row.details.waiting {
-        parts.push(format!("waiting for {}", crate::output::single_line(&wait.what)));
+    if view.nudges > 0 {
+        parts.push(format::pluralize(view.nudges, "nudge"));
     }
     parts.join(" · ")
-}
-
-#[cfg(test)]
-mod tests {
-    use belay_core::Timestamp;
-    use belay_core::effect::Spend;
-    use belay_core::event::Usage;
-    use belay_core::session::ResumeCondition;
-    use belay_store::SessionId;
-    use belay_store::session::SessionDetails;
-
-    use super::*;
-
-    #[test]
-    fn shows_counts_and_the_pause() {
-        let mut details = SessionDetails::default();
-        details.counters.calls = 34;
-        details.counters.nudges = 1;
-        details.spent.usage = Usage { input: 120_000, ..Usage::default() };
-        let key = SessionKey::new("claude-code", "abcdef123");
-        let mut row = SessionRow {
-            id: SessionId(1),
-            key,
-            parent: None,
-            version: 1,
-            state: SessionState::Active,
-            descendants: Spend::default(),
-            details,
-        };
-        insta::assert_snapshot!(summary(&row, "claude-code:abcdef"), @"belay: 34 calls · 120k tokens · 1 nudge");
-        row.state = SessionState::Paused {
-            incident: "i".into(),
-            since: Timestamp::UNKNOWN,
-            until: None,
-            gate: ResumeCondition::Operator,
-        };
-        insta::assert_snapshot!(summary(&row, "claude-code:abcdef"), @"belay: PAUSED, belay resume claude-code:abcdef");
-    }
 }

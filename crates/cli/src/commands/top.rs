@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &TopArgs) -> CommandResult {
     }
     let dumb = context.env.text("TERM").is_none_or(|name| name == "dumb");
     let Some(size) = terminal_size().filter(|_| !dumb) else {
-        let why = if std::io::stdout().is_terminal() { "the terminal is dumb (TERM)" } else { "stdout is no terminal" };
+        let why = if std::io::stdout().is_terminal() { "TERM is unset or `dumb`" } else { "stdout is not a terminal" };
         return Err(CommandError::new(format!("cannot draw on the screen: {why}"))
             .hint("print one frame with `belay top --once`, or list sessions with `belay sessions`"));
     };
@@ -96,6 +96,7 @@ fn once(context: &Context, args: &TopArgs) -> CommandResult {
         }
         app.update(Message::Overview(Box::new(overview)));
     }
+    app.update(Message::Approvals(super::approvals::pending(context)));
     let mut stdout = std::io::stdout().lock();
     // The frame holds no controls but line breaks.
     stdout.write_all(belay_tui::plain_text(&app).as_bytes())?;

@@ -13,17 +13,17 @@ use crate::resident::{Serve, client, heard};
 use crate::world::{World, within};
 
 /// A resident process that offers prompts, and hooks that have time to reach it.
-struct Scene {
-    world: World,
+pub(crate) struct Scene {
+    pub(crate) world: World,
     serve: Serve,
 }
 
 /// A hook process that waits for an answer.
-struct WaitingHook(Child);
+pub(crate) struct WaitingHook(Child);
 
 impl WaitingHook {
     /// What the agent reads.
-    fn said(self) -> String {
+    pub(crate) fn said(self) -> String {
         let output = within("the hook", move || self.0.wait_with_output().unwrap());
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
@@ -32,7 +32,11 @@ impl WaitingHook {
 
 impl Scene {
     fn new(more: &[&str]) -> Self {
-        let world = alone().var("BELAY_HOOK_TIMEOUT", "5s");
+        Self::of(alone(), more)
+    }
+
+    pub(crate) fn of(world: World, more: &[&str]) -> Self {
+        let world = world.var("BELAY_HOOK_TIMEOUT", "5s");
         let mut args = vec!["--listen", "127.0.0.1:0", "--set", "approvals.enabled=true"];
         args.extend_from_slice(more);
         let serve = Serve::start_with(&world, &args);
@@ -51,7 +55,7 @@ impl Scene {
     }
 
     /// A call that asks for permission, and its prompt.
-    fn asks(&self, session: &str, command: &str) -> (WaitingHook, PendingApproval) {
+    pub(crate) fn asks(&self, session: &str, command: &str) -> (WaitingHook, PendingApproval) {
         assert_eq!(self.hook("PreToolUse", session, command).said(), "");
         let hook = self.hook("PermissionRequest", session, command);
         heard(&self.world, "claude-code", session, &["permission_asked"], 1);
@@ -69,6 +73,16 @@ impl Scene {
                 }
             }
         })
+    }
+
+    /// What the log says about the end of the session's prompt.
+    fn ending(&self, session: &str) -> (String, String) {
+        heard(&self.world, "claude-code", session, &["approval_ended"], 1);
+        let log = self.world.run(&["events", "tail", &format!("claude-code:{session}"), "--json"]).out;
+        let ended = log.lines().find(|line| line.contains("approval_ended")).expect("the event");
+        let event = serde_json::from_str::<Value>(ended).unwrap()["event"].clone();
+        assert!(event["at"].is_string() && event["approval"].as_str().unwrap().starts_with("apr-"), "{event}");
+        (event["how"].as_str().unwrap().to_owned(), event["what"].as_str().unwrap().to_owned())
     }
 
     fn nothing_waits(&self) -> bool {
@@ -120,6 +134,9 @@ fn without_an_answer_the_terminal_asks() {
     let scene = Scene::new(&["--set", "approvals.wait=1ms"]);
     assert_eq!(scene.hook("PermissionRequest", "s", "make").said(), "", "nobody answered");
     assert!(scene.nothing_waits());
+    assert_eq!(scene.ending("s"), ("timed_out".to_owned(), "make".to_owned()));
+    let told = scene.world.run(&["events", "tail", "claude-code:s"]).out;
+    assert!(told.contains("approval_ended"), "{told}");
     let off = alone();
     let _serve = Serve::start(&off);
     let said =
@@ -147,11 +164,13 @@ fn an_answer_in_the_terminal_and_a_hook_that_is_gone_end_the_prompt() {
     assert_eq!(hook.said(), "");
     assert!(scene.nothing_waits());
     assert!(scene.world.run(&["approve", &prompt.id]).err.contains("answered elsewhere"));
+    assert_eq!(scene.ending("s").0, "answered_elsewhere");
     let (mut hook, prompt) = scene.asks("s2", "make");
     hook.0.kill().unwrap();
     hook.0.wait().unwrap();
     scene.until(|pending| pending.is_empty().then_some(()));
     assert!(scene.world.run(&["approve", &prompt.id]).err.contains("no longer waits"));
+    assert_eq!(scene.ending("s2").0, "abandoned");
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
     claude-code:abcdef is held: A person killed this session: enough.
 
     since  [time]
-    evidence  hold, by decision
+    rule  hold, by decision
     "#);
 }
 
@@ -287,6 +287,20 @@ fn a_larger_budget_lifts_only_the_pause_of_a_budget() {
     world.run(&["kill", "spender"]);
     let killed = world.run(&["budget", "spender", "20k", "--resume"]);
     assert!(killed.code == Some(1) && killed.err.contains("is killed and cannot be resumed"), "{killed:?}");
+}
+
+#[test]
+fn a_budget_that_was_just_set_is_confirmed() {
+    let world = World::new();
+    world.run_with(&["events", "post"], &lines(&[call("e1", "spender", "ls"), call("e2", "other", "ls")]));
+    insta::assert_snapshot!(world.tell(&["budget", "spender", "1usd", "2M"]), @r"
+    $ belay budget spender 1usd 2M
+    SESSION  STATE  TOKENS  OF  COST  OF
+    claude-code:spende  active  0  2.0M  -  $1.00
+    -- stderr
+    claude-code:spende now has a budget of $1.00 and 2.0M tokens.
+    ");
+    assert!(world.run(&["budget"]).err.contains("No limit is configured."), "the other one has none");
 }
 
 #[test]

@@ -266,6 +266,30 @@ fn installed_hooks_that_are_never_called_are_reported() {
 }
 
 #[test]
+fn a_permission_hook_that_ends_before_an_answer_is_reported_with_approvals_on() {
+    let world = here().var("BELAY_AUTOSTART", "false");
+    program(&world, "claude", "echo 2.1.325");
+    assert_eq!(world.run(&["init", "--yes", "--agent", "claude-code"]).code, Some(0));
+    let row = || {
+        let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
+        let row = rows.as_array().unwrap().iter().find(|row| row["check"] == "hooks").unwrap().clone();
+        (row["finding"].as_str().unwrap().to_owned(), row["fix"].clone())
+    };
+    assert!(row().0.contains("installed"), "{:?}", row());
+    // As an earlier version installed it.
+    let path = world.path("home/.claude/settings.json");
+    let settings = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, settings.replace("600", "10")).unwrap();
+    assert!(row().0.contains("were changed"), "{:?}", row());
+    assert_eq!(world.run(&["config", "set", "approvals.enabled", "true"]).code, Some(0));
+    let (finding, fix) = row();
+    assert_eq!(finding, "approvals wait 1 min for an answer, but Claude Code ends its permission hook after 10 s");
+    assert_eq!(fix, "belay init --agent claude-code");
+    assert_eq!(world.run(&["init", "--yes", "--agent", "claude-code"]).code, Some(0));
+    assert!(row().0.contains("installed"), "{:?}", row());
+}
+
+#[test]
 fn a_webhook_that_cannot_work_is_found() {
     let rows = |vars: &[(&str, &str)]| {
         let world = vars.iter().fold(here(), |world, (name, value)| world.var(name, value));

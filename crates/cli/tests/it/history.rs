@@ -179,7 +179,8 @@ fn the_landing_page_names_the_agents_of_this_machine() {
     let world = world.var("PATH", path);
     let serve = Serve::start(&world);
     let page = serve.get("/");
+    assert!(page.contains("not supervised"), "{page}");
     assert!(page.contains("Found on this machine") && page.contains("belay init --agent codex"), "{page}");
     assert_eq!(world.run(&["init", "--agent", "codex", "--yes"]).code, Some(0));
-    assert!(serve.get("/").contains("on the rope"));
+    assert!(!serve.get("/").contains("not supervised"));
 }

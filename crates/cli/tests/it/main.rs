@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
 
 mod approvals;
+mod attacks;
 mod audit;
 mod binary;
 mod ci;
@@ -15,6 +16,8 @@ mod disk;
 mod doctor;
 mod durability;
 mod empty;
+#[cfg(target_os = "linux")]
+mod exec;
 mod explain;
 mod history;
 mod hook;
@@ -34,6 +37,8 @@ mod receiver;
 mod relaying;
 mod remote;
 mod resident;
+#[cfg(target_os = "linux")]
+mod review;
 mod run;
 mod serve;
 mod sharing;
@@ -44,6 +49,7 @@ mod tombstones;
 mod top;
 mod trial;
 mod unwritable;
+mod upgrade;
 mod waiting;
 mod watchdog;
 mod world;

@@ -20,7 +20,9 @@ fn help_names_every_command_and_the_exit_codes() {
     1  failure; the message names the cause and what to do
     2  usage error
     3  partial success: some of the input was refused (`events post`)
-    4  a session was paused or killed (`run`, `result`)
+    4  a session was paused or killed (`run`, `exec`, `result`)
+    5  needs attention: a login, a permission, a usage limit (`exec`), a decision (`review`)
+    6  cancelled (`exec`, `review`)
     `run` exits with the status of the program, or with 4 if its session is held
     ");
     assert_eq!(World::new().run(&[]).code, Some(2), "help without a command is a usage error");

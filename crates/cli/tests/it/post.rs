@@ -34,7 +34,7 @@ fn bad_lines_are_named_and_do_not_stop_the_rest() {
     line 4: refused: session.id: is missing
     line 5: refused: session: must be an object {"agent": ..., "id": ...}
     line 6: refused: kind: is missing; see `belay schema event` for the kinds
-    line 7: refused: kind: unknown variant `no_such_kind`, expected one of `session_started`, `session_ended`, `prompt`, `tool_called`, `tool_returned`, `learned`, `file_changed`, `check_ran`, `committed`, `model_asked`, `model_answered`, `model_failed`, `limit_hit`, `turn_ended`, `waiting`, `wait_ended`, `permission_asked`, `permission_answered`, `compacted`, `sub_agent_started`, `sub_agent_ended`, `sub_agents_spent`, `shared_spent`, `task`, `note`, `operator`, `delivered`, `tick`
+    line 7: refused: kind: unknown variant `no_such_kind`, expected one of `session_started`, `session_ended`, `prompt`, `tool_called`, `tool_returned`, `learned`, `file_changed`, `check_ran`, `committed`, `model_asked`, `model_answered`, `model_failed`, `limit_hit`, `turn_ended`, `waiting`, `wait_ended`, `permission_asked`, `permission_answered`, `approval_ended`, `compacted`, `sub_agent_started`, `sub_agent_ended`, `sub_agents_spent`, `shared_spent`, `task`, `note`, `operator`, `delivered`, `tick`
     line 8: refused: v: schema version 9 is not known here; this Belay reads versions 1 to 1
     line 9: refused: note: invalid value: string "tomorrow", expected a time: RFC 3339 text such as [time], or a number of milliseconds
     line 10: refused: path: missing field `path`

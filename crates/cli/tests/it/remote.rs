@@ -14,15 +14,18 @@ use crate::resident::{Serve, http};
 use crate::world::{World, call, lines};
 
 /// `belay serve` for other machines, with its certificate.
-struct Remote {
-    serve: Serve,
+pub(crate) struct Remote {
+    pub(crate) serve: Serve,
     port: u16,
     tls: Arc<ClientConfig>,
 }
 
 impl Remote {
     fn start(world: &World) -> Self {
-        let serve = Serve::start_with(world, &["--listen", "0.0.0.0:0", "--tls-self-signed"]);
+        Self::new(world, Serve::start_with(world, &["--listen", "0.0.0.0:0", "--tls-self-signed"]))
+    }
+
+    pub(crate) fn new(world: &World, serve: Serve) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(world.state().join("tls-cert.pem")).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -33,11 +36,15 @@ impl Remote {
         Self { serve, port, tls }
     }
 
-    fn http(&self, request: &str) -> String {
+    pub(crate) fn connect(&self) -> StreamOwned<ClientConnection, TcpStream> {
         let tcp = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         tcp.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
         let name = ServerName::try_from("localhost").unwrap();
-        let mut stream = StreamOwned::new(ClientConnection::new(Arc::clone(&self.tls), name).unwrap(), tcp);
+        StreamOwned::new(ClientConnection::new(Arc::clone(&self.tls), name).unwrap(), tcp)
+    }
+
+    fn http(&self, request: &str) -> String {
+        let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
@@ -52,12 +59,12 @@ impl Remote {
         ))
     }
 
-    fn get(&self, path: &str, headers: &str) -> String {
+    pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         self.request("GET", path, headers, "")
     }
 }
 
-fn tokens(world: &World) -> (String, String) {
+pub(crate) fn tokens(world: &World) -> (String, String) {
     let status = world.run(&["status", "--token", "--json"]).json();
     let text = |name: &str| status[name].as_str().unwrap().to_owned();
     (text("token"), text("proxy_token"))
@@ -241,6 +248,32 @@ fn clients_that_do_not_finish_the_handshake_do_not_block_others() {
     let answer = http(&address, "GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n");
     assert_eq!(status(&answer), "400", "{answer}");
     drop(silent);
+}
+
+#[test]
+fn a_response_is_complete_if_the_server_stops() {
+    let world = World::new();
+    let remote = Remote::start(&world);
+    let (token, _) = tokens(&world);
+    let mut stream = remote.connect();
+    let head = format!(
+        "GET /api/v1/live HTTP/1.1\r\nhost: lab.example:{}\r\nauthorization: Bearer {token}\r\n\r\n",
+        remote.port
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    while !String::from_utf8_lossy(&answer).contains("event: ready") {
+        let mut piece = [0; 512];
+        let n = stream.read(&mut piece).unwrap();
+        assert!(n > 0, "{}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&piece[..n]);
+    }
+    remote.serve.signal(rustix::process::Signal::TERM);
+    // Fails if the connection ends without TLS saying so.
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.contains("event: stopped"), "{answer}");
+    assert!(answer.ends_with("0\r\n\r\n"), "the last chunk is missing: {answer}");
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn a_budget_is_shown_and_raised_everywhere() {
     assert_eq!(shown["sessions"][0]["budget"], serde_json::json!({ "tokens": 500_000, "cost_micros": 2_500_000 }));
     let raised = world.run(&["budget", &name, "1M"]);
     assert!(raised.out.contains("1M") || raised.out.contains("1.0M") || raised.out.contains("1,000,000"), "{raised:?}");
-    assert!(raised.err.contains("detect.budget.session_usd"), "{raised:?}");
+    assert!(raised.err.contains("now has a budget of 1.0M tokens."), "{raised:?}");
     world.run(&["config", "set", "detect.budget.session_usd", "5"]);
     let limited = world.run(&["budget"]);
     assert!(limited.err.contains("Configured limits: $5.00 per session."), "{limited:?}");

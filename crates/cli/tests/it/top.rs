@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::approvals::Scene;
 use crate::resident::Serve;
 use crate::world::{World, call, file_says, lines};
 
@@ -60,7 +61,7 @@ fn without_a_terminal_it_names_the_alternative() {
     insta::assert_snapshot!(world.tell(&["top"]), @r"
     $ belay top
     -- stderr
-    Error: cannot draw on the screen: stdout is no terminal
+    Error: cannot draw on the screen: stdout is not a terminal
     Hint: print one frame with `belay top --once`, or list sessions with `belay sessions`
     -- exit 1
     ");
@@ -135,9 +136,15 @@ impl Drop for Tmux<'_> {
     }
 }
 
-fn world() -> World {
+/// A world with a terminal.
+fn terminal() -> World {
     let world = World::alone().var("LANG", "C.UTF-8").var("TERM", "xterm-256color").var("SHELL", "/bin/sh");
     world.write("pane/output", "");
+    world
+}
+
+fn world() -> World {
+    let world = terminal();
     two_sessions(&world);
     world
 }
@@ -213,4 +220,32 @@ fn an_agent_cannot_resume_in_it() {
     tmux.keys(&["Enter"]);
     tmux.shows(&["this command was called by an agent"]);
     assert_eq!(world.run(&["show", "abcdef", "--json"]).json()["session"]["state"], "paused");
+}
+
+#[test]
+fn a_permission_prompt_is_answered_in_it() {
+    let scene = Scene::of(terminal(), &["--set", "approvals.wait=5m"]);
+    let Some(tmux) = Tmux::start(&scene.world, 80, 24) else { return tmux_is_missing() };
+    let (hook, prompt) = scene.asks("first", "rm -rf   build && make");
+    tmux.shows(&["Permission", "y allows it once", "y allow  n deny"]);
+    tmux.keys(&["y"]);
+    // Every character, and nothing is decided yet.
+    tmux.shows(&["Allow once", "rm -rf   build && make", "Enter allow it once"]);
+    assert_eq!(scene.world.run(&["approvals", "--json"]).json()["approvals"][0]["id"], prompt.id);
+    tmux.keys(&["Enter"]);
+    assert!(hook.said().contains(r#""behavior":"allow""#));
+    tmux.shows(&["Allowed once: Bash of claude-code:first."]);
+    let log = scene.world.run(&["events", "tail", "claude-code:first", "--json"]).out;
+    let answer = log.lines().find(|line| line.contains(r#""decision":"answer""#)).expect("the answer");
+    assert!(answer.contains(&prompt.hash) && answer.contains(r#""by":"ada""#), "{answer}");
+
+    let (hook, _) = scene.asks("second", "make deploy");
+    tmux.shows(&["make deploy", "y allows it once"]);
+    tmux.keys(&["g", "n"]);
+    tmux.shows(&["Reason the agent reads"]);
+    tmux.keys(&["-l", "not on a Friday"]);
+    tmux.shows(&["--why 'not on a Friday'"]);
+    tmux.keys(&["Enter"]);
+    let said = hook.said();
+    assert!(said.contains(r#""behavior":"deny""#) && said.contains("not on a Friday"), "{said}");
 }

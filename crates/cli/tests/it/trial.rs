@@ -132,7 +132,7 @@ fn a_trial_that_runs_is_removed_and_can_start_again() {
         assert_eq!((status, &said["message"]), (200, &"Removed 1 session of the guided trial.".into()));
         assert_eq!(person.get("/api/v1/overview")["trial"], false);
     }
-    assert!(serve.get("/").contains("No agent is on the rope yet"), "the page begins anew");
+    assert!(serve.get("/").contains("No agent is supervised yet"), "the page begins anew");
     let (_, said) = person.post("/trial/remove", "");
     assert_eq!(said["message"], "There are no sessions of the guided trial.");
 }

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use belay_agents::install::{InstallContext, Scope};
+use belay_agents::hook::HookPoint;
+use belay_agents::install::{FileChange, InstallContext, Scope};
 use belay_agents::spec::HookSpec;
 use belay_agents::{AgentSpec, UserDirs, find};
 use belay_clock::now;
-use belay_core::{Source, Timestamp};
+use belay_config::Strictness;
+use belay_core::{Source, Timestamp, format};
 use belay_hooks::install::{InstallRecord, SELF_TEST_SESSION_PREFIX, read};
 use belay_store::{EventQuery, Order, SessionQuery};
 
@@ -42,10 +44,20 @@ fn row(context: &Context, dirs: &UserDirs, record: &InstallRecord) -> Option<Che
         return Some(CheckResult::failed(CHECK, finding).fix(again));
     }
     let setting = InstallContext { dirs, scope: record.scope(), project: &project, belay: &record.belay, read: &read };
+    if let Some(finding) = short_permission_hook(context, hooks, &setting, &name) {
+        return Some(CheckResult::warning(CHECK, finding).fix(again));
+    }
     match hooks.installer.install(&setting) {
         Err(error) => return Some(CheckResult::failed(CHECK, format!("the hooks of {name}: {error}")).fix(again)),
         Ok(changes) if !changes.is_empty() => {
-            let finding = format!("the hooks of {name} were changed ({})", changes[0].path.display());
+            let saved = |change: &FileChange| record.of(&change.path);
+            let is_ours =
+                |change: &FileChange| saved(change).is_some_and(|file| file.is_unmodified(change.before.as_deref()));
+            let path = changes[0].path.display();
+            let finding = match changes.iter().all(is_ours) {
+                true => format!("the hooks of {name} are those of another version of Belay ({path})"),
+                false => format!("the hooks of {name} were changed ({path})"),
+            };
             return Some(CheckResult::warning(CHECK, finding).fix(again));
         }
         Ok(_) => {}
@@ -54,6 +66,25 @@ fn row(context: &Context, dirs: &UserDirs, record: &InstallRecord) -> Option<Che
         return Some(CheckResult::warning(CHECK, format!("{name}: installed, but {obstacle}")));
     }
     Some(check_activity(context, dirs, hooks, agent, &name, record))
+}
+
+/// Approvals are on, but the agent ends the permission hook before a person may answer.
+fn short_permission_hook(
+    context: &Context,
+    hooks: &HookSpec,
+    setting: &InstallContext<'_>,
+    name: &str,
+) -> Option<String> {
+    let approvals = context.config(Strictness::Lenient, &[]).ok()?.config.approvals;
+    let event = hooks.events.iter().find(|event| event.point == HookPoint::Permission)?;
+    let installed = hooks.installer.installed_timeout(setting, event.name)?;
+    // Without a limit, a prompt is offered for as long as the agent waits.
+    let wait = approvals.wait.get().unwrap_or(Duration::MAX);
+    let needed = wait.saturating_add(belay_server::TIMEOUT_MARGIN).min(event.timeout);
+    (approvals.enabled && installed < needed).then(|| {
+        let (wait, installed) = (format::duration(wait.min(event.timeout)), format::duration(installed));
+        format!("approvals wait {wait} for an answer, but {name} ends its permission hook after {installed}")
+    })
 }
 
 /// Compares the agent's last use with its last hook event.

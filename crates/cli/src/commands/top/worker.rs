@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use belay_core::event::OperatorDecision;
+use belay_ipc::views::{NeedKind, PendingApproval};
 use belay_ipc::{OverviewRequest, SessionPageRequest};
 use belay_store::{ChangeToken, Store};
 use belay_tui::{Action, Decision, Message, PageRequest};
 
 use crate::backend::Backend;
-use crate::commands::{budget, decide};
+use crate::commands::{approvals, budget, decide};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::operator::{CallerTree, OperatorArgs, require_operator};
@@ -39,15 +40,22 @@ pub(super) fn run(
 ) {
     let mut watched = None;
     let mut change = ChangeDetector::default();
+    let mut prompts = Prompts::default();
     let mut due = true;
     loop {
         if due {
             change.is_due(context);
             let read = read(context, watched.as_ref());
             let messages = read.unwrap_or_else(|error| vec![Message::ReadFailed(error.to_line())]);
+            prompts.asked = messages.iter().any(asks_permission);
             if !messages.into_iter().chain(warnings.try_iter().map(Message::Warning)).all(&answer) {
                 return;
             }
+        }
+        if let Some(message) = prompts.read(context)
+            && !answer(message)
+        {
+            return;
         }
         let mut next = match jobs.recv_timeout(POLL_INTERVAL) {
             Ok(job) => Some(job),
@@ -68,6 +76,32 @@ pub(super) fn run(
             }
             next = jobs.try_recv().ok();
         }
+    }
+}
+
+/// Follows the permission prompts that can be answered. They are not in the store.
+#[derive(Default)]
+struct Prompts {
+    /// A session waits for permission. Without one, the resident process is left alone.
+    asked: bool,
+    sent: Vec<PendingApproval>,
+}
+
+impl Prompts {
+    /// The prompts, if they have changed.
+    fn read(&mut self, context: &Context) -> Option<Message> {
+        let pending = if self.asked { approvals::pending(context) } else { Vec::new() };
+        (pending != self.sent).then(|| {
+            self.sent.clone_from(&pending);
+            Message::Approvals(pending)
+        })
+    }
+}
+
+fn asks_permission(message: &Message) -> bool {
+    match message {
+        Message::Overview(view) => view.needs.iter().any(|need| need.kind == NeedKind::Permission),
+        _ => false,
     }
 }
 
@@ -124,6 +158,11 @@ fn perform(context: &Context, operator: OperatorArgs, decision: Decision) -> Res
             let resume =
                 OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
             (as_operator("resume")?, resume, note)
+        }
+        Action::Answer { approval, hash, answer, why } => {
+            let answer = approvals::Answer { id: &approval, hash: &hash, answer, why: &why };
+            let response = approvals::send(context, operator, Some(&session), answer)?;
+            return Ok(format!("{}.", approvals::sentence(&response)));
         }
         Action::RaiseBudget { amount, resume } => {
             let parsed = amount.parse().map_err(CommandError::usage)?;

@@ -1,0 +1,14 @@
+//! Review loops with real processes: the resident process, git, and agents that are small programs.
+
+mod artifacts;
+mod cancel;
+mod crash;
+mod decisions;
+mod endings;
+mod environment;
+mod landing;
+mod lifetime;
+mod project;
+mod queue;
+mod verdicts;
+mod workspaces;

@@ -1,0 +1,73 @@
+//! Bringing a result into the project.
+
+use super::project::{APPROVES, BUILDS, Ended, Project};
+
+/// A project with an accepted change of `notes.txt`.
+fn with_result() -> (Project, Ended) {
+    let project = Project::new();
+    let builder = project.program("builder", BUILDS);
+    let reviewer = project.program("reviewer", APPROVES);
+    let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--title", "Write two"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    (project, ended)
+}
+
+#[test]
+fn a_result_is_merged_and_the_worktree_is_removed() {
+    let (project, ended) = with_result();
+    let worktree = ended.view["dir"].as_str().unwrap().to_owned();
+    assert!(std::path::Path::new(&worktree).join("notes.txt").exists());
+    let landed = project.review(&["land", ended.id()]);
+    assert_eq!(landed.code, Some(0), "{landed:?}");
+    assert!(landed.out.starts_with("merged as "), "{landed:?}");
+    assert_eq!(project.read("notes.txt"), "two\n");
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+    let message = project.git(&["log", "-1", "--format=%an %s%n%b"]);
+    assert_eq!(message.trim(), "Ada Write two\nBuilt by builder, reviewed by reviewer.");
+    assert!(!std::path::Path::new(&worktree).exists());
+    assert_eq!(project.show(ended.id())["landed"], true);
+    let again = project.review(&["land", ended.id()]);
+    assert_eq!((again.code, again.out.trim()), (Some(0), "the project already has the result"));
+}
+
+#[test]
+fn a_result_is_applied_without_a_commit() {
+    let (project, ended) = with_result();
+    let before = project.git(&["rev-parse", "HEAD"]);
+    project.ok(&["land", ended.id(), "--apply"]);
+    assert_eq!((project.read("notes.txt").as_str(), project.git(&["rev-parse", "HEAD"])), ("two\n", before));
+}
+
+#[test]
+fn uncommitted_changes_in_the_way_are_named_and_kept() {
+    let (project, ended) = with_result();
+    project.write("notes.txt", "mine\n");
+    let before = project.git(&["rev-parse", "HEAD"]);
+    let refused = project.review(&["land", ended.id()]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("files with uncommitted changes are in the way: notes.txt"), "{refused:?}");
+    assert!(refused.err.contains("commit or stash them"), "{refused:?}");
+    assert_eq!((project.read("notes.txt").as_str(), project.git(&["rev-parse", "HEAD"])), ("mine\n", before));
+    project.git(&["stash", "--quiet"]);
+    project.ok(&["land", ended.id()]);
+    assert_eq!(project.read("notes.txt"), "two\n");
+}
+
+#[test]
+fn a_conflict_is_explained_and_nothing_is_lost() {
+    let (project, ended) = with_result();
+    project.write("notes.txt", "three\n");
+    project.commit("three");
+    let before = project.git(&["rev-parse", "HEAD"]);
+    let refused = project.review(&["land", ended.id()]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("the work conflicts with main in notes.txt"), "{refused:?}");
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), before);
+    assert_eq!((project.read("notes.txt").as_str(), project.git(&["status", "--porcelain"]).as_str()), ("three\n", ""));
+    // The way out that the hint names.
+    assert!(refused.err.contains("archive"), "{refused:?}");
+    let archived = project.review(&["archive", ended.id()]);
+    assert_eq!(archived.code, Some(0), "{archived:?}");
+    let branch = format!("belay/{}", ended.id());
+    assert_eq!(project.git(&["show", &format!("{branch}:notes.txt")]), "two\n");
+}

@@ -1,0 +1,90 @@
+//! Many tasks: workers, the depth of the queue, and its pause.
+
+use std::collections::BTreeSet;
+
+use super::project::{BUILDS, Project};
+
+/// A builder and a gate of the first task that wait for a line in `$OUT/go`.
+fn waiting_builder(project: &Project) -> String {
+    assert!(project.world.program("mkfifo").arg(project.out().join("go")).status().unwrap().success());
+    project.program("builder", &format!("[ $n = 1 ] && read -r line < \"$OUT/go\"; {BUILDS}"))
+}
+
+fn go(project: &Project) {
+    std::fs::write(project.out().join("go"), "go\n").unwrap();
+}
+
+#[test]
+fn eight_tasks_share_three_workers() {
+    let project = Project::with_config("[review]\nworkers = 3\nqueue_depth = 8\n[drive]\nruns_per_account = 8\n");
+    // The first three wait for each other: without three workers nothing would ever end.
+    let meets = r#"tail -n +1 -f "$OUT/steps" | head -n 3 > /dev/null"#;
+    let step = |name: &str, body: &str| {
+        let start = "echo \"+$(basename \"$PWD\")\" >> \"$OUT/steps\"";
+        let end = "echo \"-$(basename \"$PWD\")\" >> \"$OUT/steps\"";
+        project.program(name, &format!("{start}\n{body}\n{end}"))
+    };
+    let builder = step("builder", &format!("{meets}\n{BUILDS}"));
+    let reviewer = step("reviewer", super::project::APPROVES);
+    let gate = step("gate", "true") + " < /dev/null";
+    let options = ["--builder", &builder, "--reviewer", &reviewer, "--accept", &gate];
+    let ids: Vec<String> = (0..8).map(|_| project.file(&options)).collect();
+    for id in &ids {
+        let ended = project.watch(id);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+    let steps = std::fs::read_to_string(project.out().join("steps")).unwrap();
+    let (mut running, mut most) = (BTreeSet::new(), 0);
+    for line in steps.lines() {
+        match line.split_at(1) {
+            ("+", task) => assert!(running.insert(task), "two steps of {task} at once: {steps}"),
+            (_, task) => assert!(running.remove(task), "{steps}"),
+        }
+        most = most.max(running.len());
+    }
+    assert_eq!((most, steps.lines().count()), (3, 8 * 3 * 2), "{steps}");
+}
+
+#[test]
+fn a_full_queue_refuses_more() {
+    let project = Project::with_config("[review]\nqueue_depth = 2\n");
+    let builder = waiting_builder(&project);
+    let options = ["--builder", &builder, "--accept", "true"];
+    let first = project.file(&options);
+    project.logged("builder start");
+    let waiting = [project.file(&options), project.file(&options)];
+    let refused = project.review(&[&["start", "One too many", "--detach"], &options[..]].concat());
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("the queue is full: 2 tasks are waiting"), "{refused:?}");
+    assert!(refused.err.contains("review.queue_depth") && refused.err.contains("belay review cancel"), "{refused:?}");
+    project.ok(&["cancel", &waiting[0]]);
+    let last = project.file(&options);
+    go(&project);
+    for id in [&first, &waiting[1], &last] {
+        assert_eq!(project.watch(id).code, Some(0));
+    }
+    assert_eq!(project.review(&["list", "--json"]).json()["total"], 4);
+}
+
+#[test]
+fn a_paused_queue_finishes_its_step_and_starts_nothing() {
+    let project = Project::new();
+    let builder = waiting_builder(&project);
+    let id = project.file(&["--builder", &builder, "--accept", "true"]);
+    project.logged("builder start");
+    let paused = project.review(&["queue", "pause"]);
+    assert!(paused.code == Some(0) && paused.out.starts_with("The queue is paused"), "{paused:?}");
+    go(&project);
+    let records =
+        project.journal(&id, |records| records.last().is_some_and(|last| last["outcome"]["outcome"] == "built"));
+    assert!(project.review(&["list"]).err.contains("queue resume"), "the list says so");
+    // It stays paused in the next process.
+    project.kill_resident();
+    project.start_resident();
+    let second = project.file(&["--builder", &builder, "--accept", "true"]);
+    assert_eq!(project.journal(&id, |_| true), records);
+    assert_eq!(project.journal(&second, |_| true), [serde_json::Value::Null; 0]);
+    let resumed = project.review(&["queue", "resume"]);
+    assert!(resumed.code == Some(0) && resumed.out.starts_with("The queue runs"), "{resumed:?}");
+    assert_eq!((project.watch(&id).code, project.watch(&second).code), (Some(0), Some(0)));
+}
