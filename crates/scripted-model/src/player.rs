@@ -67,6 +67,17 @@ impl Player {
         Ids::new(self.script.seed, AUXILIARY_SEED, state.asides)
     }
 
+    /// Ends the repetition of the turn of the main conversation that was played last.
+    pub(crate) fn end_repetition(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(place) = state.conversations.get_mut(&None) else { return };
+        let ends = self.script.turns.iter().scan(0, |end, turn| {
+            *end += turn.repeat;
+            Some(*end)
+        });
+        place.next = ends.into_iter().find(|end| *end >= place.next).unwrap_or(place.next);
+    }
+
     /// Turns of the main conversation not played yet.
     pub(crate) fn remaining(&self) -> usize {
         let total: usize = self.script.turns.iter().map(|turn| turn.repeat).sum();

@@ -112,6 +112,12 @@ impl ScriptedModel {
         self.shared.release.add_permits(1);
     }
 
+    /// Ends the repetition of the turn that was played last: the next request gets the turn after it. For a test that
+    /// does not know how often an agent is let repeat itself.
+    pub fn end_repetition(&self) {
+        self.shared.player.end_repetition();
+    }
+
     /// Turns of the main conversation not played yet.
     pub fn remaining(&self) -> usize {
         self.shared.player.remaining()

@@ -41,6 +41,17 @@ fn plays_its_turns_in_order_and_then_repeats_the_last_word() {
 }
 
 #[test]
+fn a_repetition_ends_when_the_test_says_so() {
+    let model = started(Script::new().text("again").repeat(30).text("next").text("last"));
+    model.end_repetition();
+    assert_eq!([turn(model.address()), turn(model.address())].map(|reply| said(&reply)), ["again", "again"]);
+    model.end_repetition();
+    assert_eq!((said(&turn(model.address())).as_str(), model.remaining()), ("next", 1));
+    model.end_repetition();
+    assert_eq!((said(&turn(model.address())).as_str(), model.remaining()), ("last", 0));
+}
+
+#[test]
 fn equal_runs_give_equal_bytes_and_another_seed_other_ids() {
     let run = |seed| {
         let model = started(Script::new().seed(seed).calls([Action::shell("a"), Action::shell("b")]).text("end"));
