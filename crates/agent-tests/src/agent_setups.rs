@@ -1,7 +1,8 @@
 //! Describes each CLI as data: configuration, environment, arguments and the location of its transcripts.
 //!
 //! Texts may hold `{url}` (base URL of the model, without a path), `{prompt}`, `{session}`, `{home}` and `{work}`.
-//! Configuration files never hold the URL: they are written once per home and stay as Belay's installer finds them.
+//! Configuration files never hold the URL, except for [`AgentSetup::model_config`]: they are written once per home and
+//! stay as Belay's installer finds them.
 
 /// An unsigned token: `ada@example.com` has a plan until the year 2100.
 macro_rules! jwt {
@@ -18,6 +19,8 @@ pub struct AgentSetup {
     /// Files in the home folder.
     pub files: &'static [(&'static str, &'static str)],
     pub env: &'static [(&'static str, &'static str)],
+    /// The end of a configuration file that names the model, for runs whose arguments are not those of the setup.
+    pub model_config: Option<(&'static str, &'static str)>,
     /// Arguments of a new session.
     pub start: &'static [&'static str],
     /// Arguments that resume `{session}`.
@@ -56,6 +59,7 @@ pub static CODEX: AgentSetup = AgentSetup {
          [model_providers.scripted]\nname = \"scripted\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\n",
     )],
     env: &[("SCRIPTED_KEY", "sk-test")],
+    model_config: Some((".codex/config.toml", "base_url = \"{url}/v1\"\n")),
     start: &[
         "exec",
         "--json",
@@ -146,6 +150,7 @@ pub static CLAUDE_CODE: AgentSetup = AgentSetup {
         // Lets it run as root, as containers do.
         ("IS_SANDBOX", "1"),
     ],
+    model_config: None,
     start: &["-p", "{prompt}", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"],
     resume: &[
         "-p",
@@ -193,6 +198,7 @@ pub static GEMINI: AgentSetup = AgentSetup {
 "#,
     )],
     env: &[("GEMINI_API_KEY", "sk-test"), ("GOOGLE_GEMINI_BASE_URL", "{url}")],
+    model_config: None,
     start: &["-p", "{prompt}", "--yolo", "--output-format", "stream-json", "-m", "gemini-2.5-pro"],
     resume: &[
         "-p",
@@ -224,6 +230,7 @@ pub static COPILOT: AgentSetup = AgentSetup {
         ("COPILOT_PROVIDER_BASE_URL", "{url}"),
         ("COPILOT_MODEL", "claude-sonnet-5"),
     ],
+    model_config: None,
     start: &["-p", "{prompt}", "--allow-all", "--output-format", "json"],
     resume: &["-p", "{prompt}", "--resume={session}", "--allow-all", "--output-format", "json"],
     session_key: "sessionId",
@@ -286,6 +293,7 @@ pub static OPENCODE: AgentSetup = AgentSetup {
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
     ],
+    model_config: None,
     start: &["run", "--format", "json", "{prompt}"],
     resume: &["run", "--format", "json", "--session", "{session}", "{prompt}"],
     session_key: "sessionID",
@@ -309,6 +317,7 @@ pub static QWEN: AgentSetup = AgentSetup {
 "#,
     )],
     env: &[("OPENAI_API_KEY", "sk-test"), ("OPENAI_BASE_URL", "{url}/v1"), ("OPENAI_MODEL", "scripted-model")],
+    model_config: None,
     start: &["-p", "{prompt}", "--yolo", "--output-format", "stream-json"],
     resume: &["-p", "{prompt}", "--resume", "{session}", "--yolo", "--output-format", "stream-json"],
     session_key: "session_id",
@@ -323,6 +332,7 @@ pub static AIDER: AgentSetup = AgentSetup {
     name: "aider",
     files: &[],
     env: &[("OPENAI_API_KEY", "sk-test"), ("OPENAI_API_BASE", "{url}/v1")],
+    model_config: None,
     start: &[
         "--model",
         "openai/scripted-model",

@@ -7,6 +7,7 @@
 //!
 //! `cargo xtask record moments [AGENT] [SCENARIO]` runs it.
 
+mod poll;
 mod process;
 mod recording;
 mod scenarios;

@@ -106,6 +106,21 @@ impl Workbench {
         Ok(())
     }
 
+    /// As [`Workbench::configure`], for runs whose arguments do not name the model.
+    pub fn configure_with_model(&self, agent: &Agent, url: &str) -> io::Result<()> {
+        self.configure(agent)?;
+        let Some((file, end)) = agent.setup.model_config else { return Ok(()) };
+        let file = self.home().join(file);
+        let text = fs::read_to_string(&file)?;
+        write_file(&file, &(text + &end.replace("{url}", url)))
+    }
+
+    /// Commits everything in the project.
+    pub fn commit(&self, message: &str) -> io::Result<()> {
+        self.git(&["add", "."])?;
+        self.git(&["commit", "--quiet", "--message", message])
+    }
+
     fn git(&self, args: &[&str]) -> io::Result<()> {
         let mut git = Command::new("git");
         git.args(args).current_dir(self.work()).stdin(Stdio::null()).env("HOME", self.home());

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use belay_core::status::StatusValue::{Ended, Failed, Finished, Idle, Limited, Working};
-use belay_core::status::WaitingFor::{Permission, PlanApproval, Question};
+use belay_core::status::WaitingFor::{Dialog, Permission, PlanApproval, Question};
 use belay_scripted_model::{Action, Reply, Script, Text, Turn};
 
 use super::stage::{Sensors, Stage, args_of, pause};
@@ -22,6 +22,8 @@ pub(super) const ALL: &[(&str, Play)] = &[
     ("question", question),
     ("plan", plan),
     ("sub-agent", sub_agent),
+    ("sub-agent-permission", sub_agent_permission),
+    ("dialog", dialog),
     ("compacting", compacting),
     ("limit", limit),
     ("error", error),
@@ -222,6 +224,41 @@ fn sub_agent(stage: &mut Stage<'_>) -> io::Result<()> {
     stage.mark("finished after a sub-agent", Finished)
 }
 
+/// A sub-agent that asks for permission: its parent is blocked, too.
+fn sub_agent_permission(stage: &mut Stage<'_>) -> io::Result<()> {
+    let Some((tool, args)) = stage.setup.sub_agent.filter(|_| stage.setup.sub_agent_asks) else { return Ok(()) };
+    let script = Script::new()
+        .call(tool, args_of(args))
+        .calls([stage.asking_call("touch made")])
+        .text("I looked around.")
+        .text("The sub-agent is done.");
+    stage.start(script, stage.setup.asking, Sensors::Hooks)?;
+    stage.prompt("Look around with a sub-agent")?;
+    stage.wait_for(stage.setup.permission)?;
+    stage.mark("sub-agent asks for permission", Permission)?;
+    stage.mark_later("sub-agent asks for permission for 10 min", 10, Permission);
+    stage.press(stage.setup.allow)?;
+    stage.wait_for_file("made")
+}
+
+/// The trust dialog of a first start in a folder, under `belay run`.
+fn dialog(stage: &mut Stage<'_>) -> io::Result<()> {
+    let Some((text, _)) = stage.setup.dialogs.first().filter(|_| stage.setup.session_before_dialog) else {
+        return Ok(());
+    };
+    stage.open(Script::new().text("The parser is fixed."), stage.setup.asking, Sensors::Run)?;
+    stage.wait_for(text)?;
+    stage.mark("trust dialog", Dialog)?;
+    stage.mark_later("trust dialog for 10 min", 10, Dialog);
+    stage.pass_dialogs()?;
+    if stage.setup.starts_session_at_once {
+        stage.mark("ready after a trust dialog", Idle)?;
+    }
+    stage.prompt("Fix the parser")?;
+    stage.wait_for("The parser is fixed.")?;
+    stage.mark("finished after a trust dialog", Finished)
+}
+
 /// The conversation is compacted by command.
 fn compacting(stage: &mut Stage<'_>) -> io::Result<()> {
     let Some(command) = stage.setup.compact else { return Ok(()) };
@@ -233,7 +270,7 @@ fn compacting(stage: &mut Stage<'_>) -> io::Result<()> {
     stage.prompt("Fix the parser")?;
     stage.wait_for("The parser is fixed.")?;
     stage.mark("finished before compaction", Finished)?;
-    // Auxiliary requests of the first turn are over.
+    // Auxiliary requests of the first turn are over. The script answers each after this time.
     pause(takes);
     stage.prompt(command)?;
     stage.mark("compacting", Working)?;

@@ -4,20 +4,23 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belay_scripted_model::{Action, Script, ScriptedModel};
 use serde_json::{Value, json};
 
-use super::process;
 use super::recording::{self, Label, Moment};
 use super::terminal::Terminal;
 use super::terminal_setups::{Mode, TerminalSetup};
+use super::{poll, process};
 use crate::installed_agents::{Agent, belay_program};
 use crate::workbench::Workbench;
 
 /// Reached only if a CLI does not do what the scenario expects.
 const TIMEOUT: Duration = Duration::from_secs(40);
+
+/// How long a dialog may stay after its keys were pressed, and a CLI after its terminal was closed.
+const ANSWERED: Duration = Duration::from_secs(5);
 
 /// How long a moment lasts before it is labelled: longer than the two seconds within which a status has to follow.
 const SETTLE: Duration = Duration::from_millis(2_300);
@@ -90,16 +93,12 @@ impl<'a> Stage<'a> {
         loop {
             self.terminal()?.wait_for(&texts, TIMEOUT)?;
             // A dialog may follow the first screen, and ignores keys while it appears.
-            pause(Duration::from_millis(1_500));
+            self.terminal()?.wait_until_still(TIMEOUT)?;
             let found = self.terminal()?.wait_for(&texts, TIMEOUT)?;
             let Some((text, keys)) = self.setup.dialogs.get(found) else { return Ok(()) };
             self.terminal()?.press(keys)?;
-            for _ in 0..50 {
-                if !self.terminal()?.screen()?.contains(text) {
-                    break;
-                }
-                pause(Duration::from_millis(100));
-            }
+            // A dialog that has ignored the keys is answered again.
+            poll::until(ANSWERED, || Ok((!self.terminal()?.screen()?.contains(text)).then_some(())))?;
         }
     }
 
@@ -125,15 +124,14 @@ impl<'a> Stage<'a> {
 
     /// Waits until a command has created a file in the project.
     pub(super) fn wait_for_file(&self, name: &str) -> io::Result<()> {
-        let deadline = Instant::now() + TIMEOUT;
-        while !self.bench.work().join(name).exists() {
-            if Instant::now() >= deadline {
+        let file = self.bench.work().join(name);
+        match poll::until(TIMEOUT, || Ok(file.exists().then_some(())))? {
+            Some(()) => Ok(()),
+            None => {
                 let screen = self.terminal()?.screen()?;
-                return Err(io::Error::other(format!("no command created {name}; the screen:\n{screen}")));
+                Err(io::Error::other(format!("no command created {name}; the screen:\n{screen}")))
             }
-            pause(Duration::from_millis(100));
         }
-        Ok(())
     }
 
     /// Waits until the model has got this many requests of the conversation.
@@ -159,7 +157,8 @@ impl<'a> Stage<'a> {
         call(self.setup.asking_call, command)
     }
 
-    /// Labels the present moment, after it has lasted for more than two seconds.
+    /// Labels the present moment, after it has lasted for more than two seconds: what is labelled is the status that has
+    /// had that time to follow, so the recorder lets it pass.
     pub(super) fn mark(&mut self, kind: &'static str, label: impl Into<Label>) -> io::Result<()> {
         pause(SETTLE);
         self.mark_now(kind, label)
@@ -192,7 +191,7 @@ impl<'a> Stage<'a> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// All events of the conversation so far.
+    /// All events of the conversation and its sub-agents so far.
     fn events(&self) -> io::Result<Vec<Value>> {
         let lines = self.belay(&["events", "tail", "-n", "1000", "--json"])?;
         let events = lines.lines().filter_map(|line| Some(serde_json::from_str::<Value>(line).ok()?["event"].take()));
@@ -201,7 +200,8 @@ impl<'a> Stage<'a> {
         let root =
             events.iter().find(|event| event["parent"].is_null() && !event["session"].to_string().contains("belay-"));
         let Some(session) = root.map(|event| event["session"].clone()) else { return Ok(vec![]) };
-        Ok(events.into_iter().filter(|event| event["session"] == session).collect())
+        let of_session = |event: &Value| event["session"] == session || event["parent"] == session;
+        Ok(events.into_iter().filter(of_session).collect())
     }
 
     /// Writes the recording and returns the number of moments.
@@ -232,8 +232,10 @@ impl<'a> Stage<'a> {
 
 impl Drop for Stage<'_> {
     fn drop(&mut self) {
-        // The CLI ends before its home is removed.
+        let pid = self.events().ok().and_then(|events| agent_pid(&events));
+        // The CLI ends before its home is removed, and before Belay stops: its last hook would start Belay again.
         self.terminal = None;
+        let _ = poll::until(ANSWERED, || Ok((process::sight(pid).state != "alive").then_some(())));
         let _ = self.belay(&["stop"]);
     }
 }
@@ -255,6 +257,8 @@ pub(super) fn args_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
+/// Lets time pass in a recording: a tool that runs for a while, an agent that stays silent. The recorder is not a test;
+/// the moments that it records are replayed on virtual time.
 pub(super) fn pause(time: Duration) {
     std::thread::sleep(time);
 }

@@ -5,6 +5,17 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::poll;
+
+/// Time between two keys; measured to be enough for every CLI.
+const BETWEEN_KEYS: Duration = Duration::from_millis(300);
+
+/// A screen that does not change for this long is complete.
+const STILL: Duration = Duration::from_millis(1_000);
+
+/// Reached only if a CLI does not show what is typed.
+const TYPING: Duration = Duration::from_secs(20);
+
 /// A tmux server with one pane. Drop ends it with all that runs in it.
 #[derive(Debug)]
 pub(super) struct Terminal {
@@ -38,26 +49,38 @@ impl Terminal {
 
     /// Waits until the screen shows one of the texts, and returns which.
     pub(super) fn wait_for(&self, texts: &[&str], timeout: Duration) -> io::Result<usize> {
-        let deadline = Instant::now() + timeout;
-        loop {
+        let found = poll::until(timeout, || {
             let screen = self.screen()?;
-            if let Some(found) = texts.iter().position(|text| screen.contains(text)) {
-                return Ok(found);
+            Ok(texts.iter().position(|text| screen.contains(text)))
+        })?;
+        let timed_out = || {
+            let screen = self.screen().unwrap_or_default();
+            let problem = format!("none of {texts:?} within {timeout:?}; the screen:\n{screen}");
+            io::Error::new(io::ErrorKind::TimedOut, problem)
+        };
+        found.ok_or_else(timed_out)
+    }
+
+    /// Waits until the screen has not changed for a moment: a CLI that still draws ignores keys.
+    pub(super) fn wait_until_still(&self, timeout: Duration) -> io::Result<()> {
+        let mut last = (self.screen()?, Instant::now());
+        poll::until(timeout, || {
+            let screen = self.screen()?;
+            if screen != last.0 {
+                last = (screen, Instant::now());
             }
-            if Instant::now() >= deadline {
-                let problem = format!("none of {texts:?} within {timeout:?}; the screen:\n{screen}");
-                return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
+            Ok((last.1.elapsed() >= STILL).then_some(()))
+        })
+        .map(drop)
     }
 
     /// Presses keys by tmux's names.
     pub(super) fn press(&self, keys: &[&str]) -> io::Result<()> {
         for key in keys {
             self.tmux(&["send-keys", key])?;
-            // A CLI that reads several keys at once takes them for a paste.
-            std::thread::sleep(Duration::from_millis(300));
+            // No CLI shows that it has read a key, and one that reads several at once takes them for a paste, in which
+            // Enter is a line break.
+            std::thread::sleep(BETWEEN_KEYS);
         }
         Ok(())
     }
@@ -65,7 +88,10 @@ impl Terminal {
     /// Types a text and presses Enter.
     pub(super) fn enter(&self, text: &str) -> io::Result<()> {
         self.tmux(&["send-keys", "-l", text])?;
-        std::thread::sleep(Duration::from_millis(700));
+        // The screen shows what was typed before Enter is pressed. A long text may be broken into lines.
+        let end = text.char_indices().rev().nth(7).map_or(text, |(at, _)| &text[at..]);
+        self.wait_for(&[end], TYPING)?;
+        std::thread::sleep(BETWEEN_KEYS);
         self.press(&["Enter"])
     }
 }

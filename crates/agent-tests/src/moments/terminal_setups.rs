@@ -18,6 +18,8 @@ pub(super) struct TerminalSetup {
     pub(super) permissive: Mode,
     /// Dialogs before the first prompt, and the keys that pass them.
     pub(super) dialogs: &'static [(&'static str, &'static [&'static str])],
+    /// Whether `belay run` names the session before the CLI reports it, so that a dialog belongs to one.
+    pub(super) session_before_dialog: bool,
     /// The screen accepts a prompt.
     pub(super) ready: &'static str,
     /// Whether a session exists before its first prompt.
@@ -42,6 +44,8 @@ pub(super) struct TerminalSetup {
     pub(super) plan: Option<PlanSetup>,
     /// The tool that starts a sub-agent, with its arguments.
     pub(super) sub_agent: Option<(&'static str, &'static str)>,
+    /// Whether that sub-agent may run commands, which need permission.
+    pub(super) sub_agent_asks: bool,
     pub(super) compact: Option<&'static str>,
     pub(super) quit: &'static [&'static str],
 }
@@ -81,6 +85,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         asking: Mode { args: &["--permission-mode", "default"], env: &[] },
         permissive: Mode { args: &["--permission-mode", "default", "--allowedTools", "Bash"], env: &[] },
         dialogs: &[("Yes, I trust this folder", &["Down", "Enter"])],
+        session_before_dialog: true,
         ready: "❯",
         starts_session_at_once: true,
         command_call: None,
@@ -109,6 +114,8 @@ pub(super) static ALL: &[TerminalSetup] = &[
             "Agent",
             r#"{"description":"Look around","prompt":"Look around","subagent_type":"general-purpose","run_in_background":false}"#,
         )),
+        // It runs in the background, so either of the two may get the response that asks.
+        sub_agent_asks: false,
         compact: Some("/compact"),
         quit: &["C-c", "C-c"],
     },
@@ -119,6 +126,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         asking: Mode { args: &["-a", "on-request", "-s", "read-only"], env: &[] },
         permissive: Mode { args: &["--dangerously-bypass-approvals-and-sandbox"], env: &[] },
         dialogs: &[("Trust and continue", &["Enter"]), ("Use existing model", &["2", "Enter"])],
+        session_before_dialog: false,
         ready: "Ask Codex to do anything",
         starts_session_at_once: false,
         command_call: Some(("exec_command", r#"{"cmd":"{command}","yield_time_ms":30000}"#)),
@@ -148,6 +156,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         }),
         // Its sub-agents run beside the turn, which does not wait for them.
         sub_agent: None,
+        sub_agent_asks: false,
         compact: Some("/compact"),
         quit: &["C-c", "C-c"],
     },
@@ -158,6 +167,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         asking: PLAIN,
         permissive: Mode { args: &["--yolo"], env: &[] },
         dialogs: &[],
+        session_before_dialog: false,
         ready: "Type your message",
         starts_session_at_once: true,
         command_call: None,
@@ -177,6 +187,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         // Its tool takes only a file that the model has written to a folder of the session.
         plan: None,
         sub_agent: Some(("invoke_agent", r#"{"agent_name":"codebase_investigator","prompt":"Look around"}"#)),
+        sub_agent_asks: false,
         compact: Some("/compress"),
         quit: &["C-c", "C-c"],
     },
@@ -187,6 +198,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         asking: PLAIN,
         permissive: Mode { args: &["--allow-all-tools"], env: &[] },
         dialogs: &[("Confirm folder trust", &["Enter"])],
+        session_before_dialog: true,
         ready: "/ commands",
         starts_session_at_once: false,
         command_call: None,
@@ -218,6 +230,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
             "task",
             r#"{"agent_type":"general-purpose","description":"Look around","name":"look","prompt":"Look around","mode":"sync"}"#,
         )),
+        sub_agent_asks: true,
         compact: Some("/compact"),
         quit: &["C-c", "C-c"],
     },
@@ -228,6 +241,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         asking: Mode { args: &[], env: &[("OPENCODE_CONFIG_CONTENT", r#"{"permission":{"*":"allow","bash":"ask"}}"#)] },
         permissive: PLAIN,
         dialogs: &[],
+        session_before_dialog: false,
         ready: "ctrl+p commands",
         starts_session_at_once: false,
         command_call: None,
@@ -246,6 +260,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         interrupt: &["Escape", "Escape"],
         plan: None,
         sub_agent: Some(("task", r#"{"description":"Look around","prompt":"Look around","subagent_type":"general"}"#)),
+        sub_agent_asks: true,
         compact: Some("/compact"),
         quit: &["C-c"],
     },

@@ -2,7 +2,7 @@
 //! unless it states otherwise.
 
 mod aider;
-mod belay;
+pub(crate) mod belay;
 mod budgets;
 mod cutting;
 mod healthy;
@@ -19,7 +19,9 @@ belay_agent_tests::for_each_agent! {
     hooks_and_proxy::hooks_and_proxy_are_one_session,
 }
 
-belay_agent_tests::for_each_agent! { qwen QWEN: budgets::a_budget_stops_it_before_the_next_request }
+belay_agent_tests::for_each_agent! {
+    qwen QWEN: budgets::a_budget_stops_it_before_the_next_request, hooks_and_proxy::hooks_and_proxy_are_one_session
+}
 
 /// Gemini's API does not stream the input of a call, so there is nothing to cut.
 mod streamed_calls {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use belay_agent_tests::agent_setups::{CLAUDE_CODE, CODEX, OPENCODE};
+use belay_agent_tests::agent_setups::{CLAUDE_CODE, CODEX, OPENCODE, QWEN};
 use belay_agent_tests::compare::contains;
 use belay_agent_tests::{Agent, AgentSetup, Terminal, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
@@ -76,6 +76,19 @@ static OPENCODE_TERMINAL: Asking = Asking {
     tool: "bash",
     call: |script| script.shell(COMMAND),
     terminal_asks: "Permission required",
+};
+
+static QWEN_TERMINAL: Asking = Asking {
+    setup: &AgentSetup { files: &[], start: &["--approval-mode", "default", "-i", "{prompt}"], ..QWEN },
+    file: (
+        ".qwen/settings.json",
+        r#"{"security":{"auth":{"selectedType":"openai"},"folderTrust":{"enabled":false}},
+            "privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false},
+            "model":{"skipLoopDetection":true}}"#,
+    ),
+    tool: "run_shell_command",
+    call: |script| script.shell(COMMAND),
+    terminal_asks: "Allow execution",
 };
 
 /// An agent in a terminal, with Belay's hooks and approvals.
@@ -243,5 +256,22 @@ mod opencode {
     #[test]
     fn without_an_answer_the_terminal_asks() {
         super::without_an_answer_the_terminal_asks(&super::OPENCODE_TERMINAL);
+    }
+}
+
+mod qwen {
+    #[test]
+    fn allow_runs_the_command() {
+        super::allow_runs_the_command(&super::QWEN_TERMINAL);
+    }
+
+    #[test]
+    fn deny_tells_the_model_why() {
+        super::deny_tells_the_model_why(&super::QWEN_TERMINAL);
+    }
+
+    #[test]
+    fn without_an_answer_the_terminal_asks() {
+        super::without_an_answer_the_terminal_asks(&super::QWEN_TERMINAL);
     }
 }
