@@ -105,30 +105,31 @@ export class Profile {
 export const live = (page) => page.locator("#live[data-state=live]").waitFor({ state: "attached" });
 
 /**
- * @param {import("./agent.js").Agent | string} agent
+ * @param {{ key: string } | string} agent
  */
 const link = (agent) => `a[href="/sessions/${typeof agent === "string" ? agent : agent.key}"]`;
 
 /**
  * The row of a session in the list of who needs a person. A row that is dealt with stays a while under the pointer.
  * @param {Page} page
- * @param {import("./agent.js").Agent | string} agent
+ * @param {{ key: string } | string} agent
  */
 export const need = (page, agent) => page.locator(`#needs li:not(.resolved):has(h3 ${link(agent)})`);
 
 /**
  * The row of a session that works or waits by itself.
  * @param {Page} page
- * @param {import("./agent.js").Agent | string} agent
+ * @param {{ key: string } | string} agent
  */
 export const working = (page, agent) => page.locator(`#working tr[data-row]:has(${link(agent)})`);
 
 /**
- * A button by the beginning of its label.
+ * A button by the beginning of its label. A form that has just changed does not take a click yet.
  * @param {Page | Locator} within
  * @param {string} label
  */
-export const button = (within, label) => within.getByRole("button", { name: new RegExp(`^${label}`) });
+export const button = (within, label) =>
+  within.getByRole("button", { name: new RegExp(`^${label}`) }).and(within.locator(":not(form[data-settling] *)"));
 
 /** @param {Locator} locator */
 export const shows = (locator) => locator.first().waitFor({ state: "visible" });

@@ -10,6 +10,9 @@ const PROGRAM = process.env.BELAY_TEST_BINARY ?? resolve(import.meta.dirname, ".
 /** Timeout of every wait, in milliseconds; far longer than needed on a busy machine. */
 export const PATIENCE = Number(process.env.BELAY_TEST_PATIENCE ?? 30_000);
 
+/** Folders that agents work in. */
+const PROJECTS = ["shop", "blog", "billing-api", "docs-site", "infra", "admin-ui", "payments", "orders"];
+
 /**
  * @typedef {object} Said What a command printed.
  * @property {string} out
@@ -25,30 +28,32 @@ export class World {
    * @param {string} folder
    * @param {number} port
    * @param {string[]} settings
+   * @param {string} timezone
    */
-  constructor(folder, port, settings) {
+  constructor(folder, port, settings, timezone) {
     this.folder = folder;
     this.port = port;
     this.url = `http://127.0.0.1:${port}`;
     this.settings = settings;
+    this.timezone = timezone;
     this.errors = "";
   }
 
   /**
    * A new home with a server.
-   * @param {{ settings?: string[] }} [options] settings: `KEY=VALUE`, as for `--set`.
+   * @param {{ settings?: string[], timezone?: string }} [options] settings: `KEY=VALUE`, as for `--set`.
    */
-  static async start({ settings = [] } = {}) {
+  static async start({ settings = [], timezone = "UTC" } = {}) {
     const folder = await mkdtemp(join(tmpdir(), "belay-browser-"));
-    for (const below of ["home", "run", "code/shop", "code/blog"]) await mkdir(join(folder, below), { recursive: true });
-    const world = new World(folder, await freePort(), settings);
+    for (const below of ["home", "run", "code", ...PROJECTS.map((name) => join("home/src", name))]) await mkdir(join(folder, below), { recursive: true });
+    const world = new World(folder, await freePort(), settings, timezone);
     await world.serve();
     return world;
   }
 
   /** @param {string} name A folder that agents work in. */
   project(name) {
-    return join(this.folder, "code", name);
+    return join(this.folder, "home/src", name);
   }
 
   get #options() {
@@ -56,7 +61,7 @@ export class World {
       HOME: join(this.folder, "home"),
       XDG_RUNTIME_DIR: join(this.folder, "run"),
       PATH: "/usr/bin:/bin",
-      TZ: "UTC",
+      TZ: this.timezone,
       USER: "ada",
       BELAY_AUTOSTART: "false",
       // An agent may run the tests, but the commands under test must not count as called by it.

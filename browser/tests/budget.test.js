@@ -34,7 +34,10 @@ after(async () => {
 async function overBudget(id) {
   const agent = new ProxyAgent(world, `demo:${id}`);
   assert.equal((await agent.request("first")).status, 200);
-  assert.equal((await world.run(["budget", agent.key, "1usd"])).code, 0);
+  // The proxy answers the agent before it records the request.
+  await eventually("the session", async () => (await world.run(["show", agent.key])).code === 0);
+  const set = await world.run(["budget", agent.key, "1usd"]);
+  assert.equal(set.code, 0, JSON.stringify(set));
   let count = 0;
   await eventually("over budget", async () => (await agent.request(`output ${count++}`)).status === 402);
   return agent;

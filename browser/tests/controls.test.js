@@ -226,3 +226,20 @@ test("a finished session is marked as seen in the list", async (t) => {
   await disappears(need(page, agent));
   assert.equal((await world.session(agent.key)).status.value, "idle");
 });
+
+test("the budget of a working session is set from its page", async (t) => {
+  const agent = await Agent.start(world, "budget");
+  await agent.call("ls");
+  const { page } = await decideForm(t, agent);
+  await button(page.locator("#finding"), "Budget").click();
+  const dialog = page.locator("#ask-budget");
+  await shows(dialog.getByText("Fix the build of budget"));
+  await button(dialog, "Leave it").click();
+  await dialog.waitFor({ state: "hidden" });
+  await button(page.locator("#finding"), "Budget").click();
+  await dialog.getByLabel("New total, in dollars").fill("2.5");
+  assert.equal(await dialog.locator("[data-mirror-of] code").textContent(), "belay budget claude-code:budget 2.5usd --resume");
+  await button(dialog, "Set the budget").click();
+  await shows(page.locator("#head").getByText("of $2.50"));
+  assert.equal((await world.session(agent.key)).limits.cost_micros, 2_500_000);
+});

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Agent } from "../support/agent.js";
-import { Profile, live, need, shows } from "../support/browser.js";
-import { World } from "../support/world.js";
+import { Profile, answer, button, live, need, shows } from "../support/browser.js";
+import { World, eventually } from "../support/world.js";
 
 const ATTACKS = [
   `<script>window.attacked = 1</script>`,
@@ -33,6 +33,10 @@ function everyField(id, text) {
     { kind: "committed", sha: text },
     { kind: "model_answered", model: text, request: text, response: text, stop: text, text, usage: { input: 9, output: 9 } },
     { kind: "model_failed", message: text },
+    { kind: "limit_hit", what: text },
+    { kind: "note", text },
+    { kind: "compacted", automatic: true },
+    { kind: "sub_agent_started", child: { agent: "other", id: `${id}-child` }, role: text },
     { kind: "waiting", what: text },
     { kind: "wait_ended" },
     { kind: "permission_asked", what: text },
@@ -56,6 +60,7 @@ before(async () => {
     await agent.result(text, text);
     await agent.loop(text);
     await world.run(["resume", agent.key, "-m", text]);
+    await world.run(["pause", `other:hostile-${index}`, "-m", text]);
     await agent.hook("PermissionRequest", { tool_name: text, tool_input: { command: text, file_path: text } });
     sessions.push(agent.key);
     sessions.push(`other:hostile-${index}`);
@@ -86,7 +91,7 @@ test("hostile text is shown as text on every page", async (t) => {
   const page = await (await Profile.open(t, world)).logIn();
   await live(page);
   for (const session of sessions) await shows(need(page, session));
-  for (const width of [1440, 390]) {
+  for (const width of [1440, 1024, 768, 390]) {
     await page.setViewportSize({ width, height: 900 });
     for (const path of ["/", "/incidents", "/incidents?state=closed", "/spend", "/history", "/settings"]) {
       await page.goto(path);
@@ -98,6 +103,34 @@ test("hostile text is shown as text on every page", async (t) => {
     await page.goto(`/sessions/${encodeURIComponent(session)}`);
     await live(page);
     await isHarmless(page, session);
+  }
+});
+
+test("hostile text that a person types stays text, on the page and in the answer", async (t) => {
+  const profile = await Profile.open(t, world);
+  profile.tolerated.push(/status of 4\d\d/);
+  const page = await profile.logIn();
+  const agent = await Agent.start(world, "typed-hostile");
+  await agent.call("ls");
+  for (const text of ATTACKS.slice(0, 8)) {
+    await page.goto(`/sessions/${agent.key}`);
+    await live(page);
+    await page.getByLabel("Search all events").fill(text);
+    await page.waitForURL(/q=/);
+    await shows(page.locator("#events").getByText(/match|found/).first());
+    const form = page.locator("#finding form.decide");
+    await form.locator("textarea").fill(text);
+    const held = (await world.session(agent.key)).held !== undefined;
+    await button(form, held ? "Resume" : "Pause").click();
+    await eventually("decided", async () => ((await world.session(agent.key)).held !== undefined) !== held);
+    await isHarmless(page, `note ${text}`);
+
+    await page.goto("/history");
+    const attempt = page.locator('form[action="/history/try"]');
+    await attempt.getByLabel("with the value").fill(text);
+    await button(attempt, "Try it").click();
+    await answer(attempt, "bad");
+    await isHarmless(page, `value ${text}`);
   }
 });
 

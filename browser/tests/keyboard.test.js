@@ -83,6 +83,28 @@ test("a journey: skip the navigation, move, open a session, resume", async (t) =
   assert.equal((await first.ask("ls")).allowed, true);
 });
 
+test("the picture and the events of a session are read by keys", async (t) => {
+  const agent = await Agent.start(world, "key-reader");
+  for (const command of ["echo one", "echo two", "echo three"]) await agent.call(command);
+  const page = await (await Profile.open(t, world)).tab(`/sessions/${agent.key}`);
+  await live(page);
+  await tabTo(page, "[data-calls]");
+  const told = page.locator("#call");
+  await page.keyboard.press("Home");
+  await shows(told.getByText("echo one"));
+  await page.keyboard.press("ArrowRight");
+  await shows(told.getByText("echo two"));
+  await page.keyboard.press("End");
+  await shows(told.getByText("echo three"));
+  await page.keyboard.press("/");
+  await page.keyboard.type("echo two");
+  await eventually("only what was searched", async () => !(await page.locator("#events tbody").textContent())?.includes("echo three"));
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.waitForURL("**/spend");
+});
+
 test("rows are acknowledged and killed by keys", async (t) => {
   const agent = agents[1];
   assert.ok(agent);

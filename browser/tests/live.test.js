@@ -16,6 +16,9 @@ before(async () => {
 });
 after(() => world.stop());
 
+/** Changes that a client that reconnects is told one by one; after more, it is told to reload. */
+const REPLAYED = 1000;
+
 /** Milliseconds within which a change must be on the screen. */
 const SOON = 2000;
 
@@ -48,8 +51,6 @@ test("the landing page becomes the overview with the first session", async (t) =
   const empty = await World.start();
   const profile = await Profile.open(t, empty);
   t.after(() => empty.stop());
-  // The fragment of the landing page is gone.
-  profile.tolerated.push(/status of 404/);
   const page = await profile.tab();
   await shows(page.locator("#landing"));
   await live(page);
@@ -108,6 +109,51 @@ test("the page says when the server is away, reconnects by itself, and catches u
   await own.serve();
   await live(page);
   await shows(need(page, agent).getByText("same call was made"));
+});
+
+test("a page that fell behind says so, and catches up", async (t) => {
+  const own = await World.start();
+  t.after(() => own.stop());
+  const agent = await Agent.start(own, "behind");
+  const profile = await Profile.open(t, own);
+  profile.tolerated.push(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/);
+  const page = await profile.tab();
+  await live(page);
+  // Every state that the page goes through.
+  await page.evaluate(() => {
+    const element = document.querySelector("#live");
+    const seen = new Set([element?.textContent ?? ""]);
+    Object.assign(window, { seen });
+    if (element) new MutationObserver(() => seen.add(element.textContent ?? "")).observe(element, { childList: true, characterData: true, subtree: true });
+  });
+  await own.halt("SIGKILL");
+  const session = { agent: "other", id: "noise" };
+  await own.post(Array.from({ length: REPLAYED + 100 }, (_, n) => ({ v: 1, at: new Date().toISOString(), session, id: `n${n}`, kind: "note", text: `noise ${n}` })));
+  await agent.loop();
+  await own.serve();
+  await eventually("behind", () => page.evaluate(() => /** @type {{ seen?: Set<string> }} */ (window).seen?.has("Behind: reload") ?? false));
+  await shows(need(page, agent).getByText("same call was made"));
+  await live(page);
+});
+
+test("new calls are counted while an older part of the picture is read", async (t) => {
+  const agent = await Agent.start(world, "scrolled");
+  for (let count = 0; count < 60; count++) await agent.call(`echo ${count}`);
+  const page = await (await Profile.open(t, world, { viewport: { width: 768, height: 900 } })).tab(`/sessions/${agent.key}`);
+  await live(page);
+  const picture = page.locator("#shape [data-calls]");
+  await picture.evaluate((element) => (element.scrollLeft = -300));
+  const scrolled = await picture.evaluate((element) => element.scrollLeft);
+  assert.ok(scrolled < -40, "the picture is wider than the window");
+  await agent.call("echo new 1");
+  const button = page.locator("#shape [data-show-new]");
+  await shows(button.getByText(/^1 new call$/));
+  await agent.call("echo new 2");
+  await shows(page.locator("#shape [data-show-new]", { hasText: /^2 new calls$/ }));
+  assert.equal(await picture.evaluate((element) => element.scrollLeft), scrolled, "the picture has not moved");
+  await button.click();
+  await button.waitFor({ state: "hidden" });
+  await shows(page.locator("#call").getByText("echo new 2"));
 });
 
 test("a form that cannot be sent says so, and changes nothing", async (t) => {

@@ -2,23 +2,21 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Profile, need, shows, working } from "../support/browser.js";
-import { PAGES, play } from "../support/scene.js";
-import { World } from "../support/world.js";
+import { PAGES, playedWorld } from "../support/scene.js";
 
-/** @type {World} */
+/** @type {import("../support/world.js").World} */
 let world;
-/** @type {Awaited<ReturnType<typeof play>>} */
+/** @type {Awaited<ReturnType<typeof playedWorld>>["agents"]} */
 let agents;
 
 before(async () => {
-  world = await World.start();
-  agents = await play(world);
+  ({ world, agents } = await playedWorld());
 });
 after(() => world.stop());
 
 test("every page is complete", async (t) => {
   const page = await (await Profile.open(t, world, { javaScriptEnabled: false })).tab();
-  await shows(need(page, agents.cart).getByText("same call was made"));
+  await shows(need(page, agents.cart).getByText("The same edits of one file were repeated"));
   await shows(working(page, agents.docs));
   // Chromium does not render it while DevTools switch scripts off.
   assert.match((await page.locator("#live noscript").innerHTML()), /As of now/);
@@ -31,6 +29,14 @@ test("every page is complete", async (t) => {
   await page.goto(`/sessions/${agents.cart.key}`);
   await shows(page.locator("#events").getByText("npm test").first());
   await shows(page.locator("#shape svg").first());
+});
+
+test("the events of a session are searched by a form", async (t) => {
+  const page = await (await Profile.open(t, world, { javaScriptEnabled: false })).tab(`/sessions/${agents.cart.key}`);
+  await page.getByLabel("Search all events").fill("roundHalfUp");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/q=roundHalfUp/);
+  await shows(page.locator("#events tbody tr").filter({ hasText: "roundHalfUp" }));
 });
 
 test("nothing can be decided without login", async (t) => {

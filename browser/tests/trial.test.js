@@ -1,4 +1,4 @@
-// The guided trial and the audit, started from the pages.
+// The guided trial, started from the landing page.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Profile, button, live, shows } from "../support/browser.js";
@@ -13,10 +13,7 @@ before(async () => {
 after(() => world.stop());
 
 test("the guided trial loops, is held, and is removed with one click", async (t) => {
-  const profile = await Profile.open(t, world);
-  // The fragment of the landing page is gone.
-  profile.tolerated.push(/status of 404/);
-  const page = await profile.logIn();
+  const page = await (await Profile.open(t, world)).logIn();
   await live(page);
   await button(page, "Start the guided trial").click();
   await shows(page.locator("#needs li").filter({ hasText: "Held" }));
@@ -25,13 +22,4 @@ test("the guided trial loops, is held, and is removed with one click", async (t)
   await page.goto("/");
   await button(page, "Remove the trial").click();
   await eventually("removed", async () => (await world.json(["sessions"])).sessions.length === 0);
-});
-
-test("an audit is started from the history page, and its line appears when it is done", async (t) => {
-  const page = await (await Profile.open(t, world)).logIn();
-  await page.goto("/history");
-  await live(page);
-  await button(page, "Start the audit").click();
-  await shows(page.locator("#audits tbody tr"));
-  assert.match((await page.locator("#audits tbody tr").first().textContent()) ?? "", /30 days|since/);
 });
