@@ -8,6 +8,7 @@
 
 mod event;
 mod hook;
+mod review;
 mod settings_file;
 mod text;
 mod transcript;
@@ -41,6 +42,8 @@ const TARGETS: &[Target] = &[
     target("proxy_heads", 100_000, proxy::heads),
     target("proxy_sse", 100_000, proxy::sse),
     target("redact", 100_000, text::redact),
+    target("review_diff", 100_000, review::diff),
+    target("review_verdict", 50_000, review::verdict),
     target("settings_file", 50_000, settings_file::settings_file),
     target("transcript_aider", 2_000, |data| transcript::agent("aider", data)),
     target("transcript_claude_code", 2_000, |data| transcript::agent("claude-code", data)),

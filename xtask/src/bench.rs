@@ -54,6 +54,16 @@ const BENCHES: &[Bench] = &[
         run: |_| shell::run(&mut shell::cargo(DASHBOARD)),
     },
     Bench {
+        name: "review",
+        description: "what a review loop adds to its agents' own time; many tasks",
+        run: |_| shell::run(&mut shell::cargo(REVIEW)),
+    },
+    Bench {
+        name: "screen",
+        description: "from an agent's hook to the browser's screen  [SECONDS]",
+        run: crate::browser::bench,
+    },
+    Bench {
         name: "retention",
         description: "pruning 1,000,000 events in 10,000 sessions beside load  [SESSIONS]",
         run: |sessions| shell::run(shell::cargo(RETENTION).args(sessions)),
@@ -65,6 +75,7 @@ const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--ex
 const HOOK: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "hook"];
 const MEMORY: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "memory"];
 const DASHBOARD: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "dashboard"];
+const REVIEW: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "review"];
 const RETENTION: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "retention", "--"];
 const BELAY: &[&str] = &["build", "--release", "--quiet", "-p", "belayer"];
 const PROXY: &[&str] = &["bench", "--quiet", "-p", "belay-proxy", "--bench", "proxy", "--"];

@@ -1,4 +1,4 @@
-//! The suite `browser`: the dashboard in Debian's Chromium. See `docs/dev/browser-tests.md`.
+//! The dashboard in Debian's Chromium: the suite `browser`, screenshots, a benchmark. See `docs/dev/browser-tests.md`.
 //!
 //! The npm packages are in `browser/node_modules`, where node finds them. A copy of the lock file, written last, shows
 //! that they are complete.
@@ -84,7 +84,19 @@ pub(crate) fn test() -> Result<Report, String> {
 pub(crate) fn screenshots() -> Result<bool, String> {
     ensure()?;
     build()?;
+    // Without them, the pictures have the system's fonts.
+    install::install_debian_packages(&["fonts-inter", "fonts-jetbrains-mono"]);
     shell::run(&mut node("screenshots.js"))
+}
+
+/// `cargo xtask bench screen`: the release build in a real browser.
+pub(crate) fn bench(args: &[String]) -> Result<bool, String> {
+    ensure()?;
+    if !shell::run(&mut shell::cargo(&["build", "--release", "--quiet", "-p", "belayer"]))? {
+        return Ok(false);
+    }
+    let binary = shell::root().join("target/release/belay");
+    shell::run(node("bench.js").args(args).env("BELAY_TEST_BINARY", binary))
 }
 
 /// The product and the scripted model. All suites select the same packages, so that little is built twice.

@@ -15,6 +15,8 @@ pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     }
+    // Differences between the sources.
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
     let path = crate::shell::root().join(TABLE);
     std::fs::write(&path, &output.stdout).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     println!("updated {TABLE}: {} lines", output.stdout.iter().filter(|byte| **byte == b'\n').count());

@@ -1,6 +1,6 @@
 //! `cargo xtask soak`: tests that take too long for `cargo xtask test`. They run before a release.
 
-use crate::{fuzz, nextest, shell};
+use crate::{agents, fuzz, nextest, shell};
 
 /// A long-running test.
 struct Soak {
@@ -24,6 +24,20 @@ const SOAKS: &[Soak] = &[
         run: || {
             let tests = ["--workspace", "--lib", "--bins", "--test", "*"];
             stress(&[&tests[..], &["--filterset", "not package(belay-agent-tests)"]].concat(), 20)
+        },
+    },
+    Soak {
+        name: "reviews",
+        description: "review tasks with every agent CLI: rounds, limits, pauses, budgets, permissions; kill -9 at every record",
+        run: || {
+            for (name, installed) in agents::ensure_agents() {
+                installed.as_ref().map_err(|why| format!("{name}: {why}"))?;
+            }
+            // The tests of the CLI are selected because cargo builds the `belay` binary with them.
+            let tests = ["--workspace", "--test", "agents", "--test", "it", "--ignore-default-filter"];
+            let reviews = "(package(belay-agent-tests) and test(/^review::/)) or test(/^review::crash::soak::/)";
+            let filter = ["--filterset", reviews];
+            shell::run(&mut nextest::command("agents", &[&tests[..], &filter].concat())?)
         },
     },
     Soak {

@@ -31,6 +31,8 @@ impl Alarms {
             match field(line, "type").as_deref() {
                 Some("session") => {
                     alarms.read.insert(file);
+                    // A session that is split over several files names them all.
+                    alarms.read.extend(list(line, "files").iter().map(|file| file_name(Path::new(file))));
                 }
                 Some("alarm") => alarms.by_file.entry(file).or_default().push(Alarm {
                     call: number(line, "call").unwrap_or(0),
@@ -47,12 +49,27 @@ impl Alarms {
 
 /// The value of a text field. Keys are written before any text that could contain them.
 fn field(line: &str, name: &str) -> Option<String> {
-    let rest = after_key(line, name)?.strip_prefix('"')?;
+    Some(string(after_key(line, name)?)?.0)
+}
+
+/// The values of a field that is a list of texts; empty if there is none.
+fn list(line: &str, name: &str) -> Vec<String> {
+    let mut values = Vec::new();
+    let mut rest = after_key(line, name).and_then(|rest| rest.strip_prefix('['));
+    while let Some((value, after)) = rest.and_then(string) {
+        values.push(value);
+        rest = after.strip_prefix(',');
+    }
+    values
+}
+
+/// A JSON string at the beginning of a text, and what follows it.
+fn string(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
-    let mut chars = rest.chars();
+    let mut chars = text.strip_prefix('"')?.chars();
     loop {
         match chars.next()? {
-            '"' => return Some(value),
+            '"' => return Some((value, chars.as_str())),
             '\\' => match chars.next()? {
                 'n' | 't' | 'r' => value.push(' '),
                 other => value.push(other),
@@ -83,5 +100,13 @@ mod tests {
         assert_eq!(number(line, "call"), Some(12));
         assert_eq!(field(line, "sentence").as_deref(), Some("It said \"no\". Again."));
         assert_eq!(field(line, "absent"), None);
+    }
+
+    #[test]
+    fn every_file_of_a_session_is_named() {
+        let line = r#"{"type":"session","file":"/x/a.jsonl","files":["/x/a.jsonl","/x/b \"2\".jsonl"],"project":"p"}"#;
+        assert_eq!(list(line, "files"), ["/x/a.jsonl", "/x/b \"2\".jsonl"]);
+        assert_eq!(list(r#"{"files":[]}"#, "files"), Vec::<String>::new());
+        assert_eq!(list("{}", "files"), Vec::<String>::new());
     }
 }
