@@ -121,7 +121,8 @@ fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>, peer: PeerUser) -> Dispat
         framing: head.framing(),
         expects_continue: head.expects_continue(),
         response_framing: response_framing(head),
-        inspection: request_meta(relay, head, path, run, access).map(|meta| relay.inspector.start(meta)),
+        inspection: request_meta(relay, head, path, run, access)
+            .map(|meta| relay.inspector.start(meta, run.and_then(|run| relay.routes.open_exchange(run)))),
         upstream,
     })
 }

@@ -165,6 +165,14 @@ impl Relay {
         self.routes.bind_run_session(run, session);
     }
 
+    /// Waits until the supervisor has observed every exchange of a run: an agent has the last byte of a response, and may
+    /// exit, before the response is recorded. `false` after the timeout.
+    pub fn drain_run(&self, run: &str, timeout: Duration) -> bool {
+        let drained = self.routes.wait_for_exchanges(run, timeout);
+        self.inspector.flush(timeout);
+        drained
+    }
+
     /// Waits until the supervisor has observed everything recorded so far, or until the timeout.
     pub fn flush_recorder(&self, timeout: Duration) {
         self.inspector.flush(timeout);

@@ -3,11 +3,13 @@
 mod runs;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use belay_core::SessionKey;
 
 use crate::head::RequestHead;
 use crate::upstream::{OwnAddresses, Upstream, UpstreamConfig, UpstreamConfigError, parse_base};
+pub(crate) use runs::OpenExchange;
 use runs::RunRegistry;
 
 /// All upstreams, and the rules that choose one.
@@ -132,6 +134,16 @@ impl Routes {
 
     pub(crate) fn session_of(&self, run: &str) -> Option<SessionKey> {
         self.runs.session(run)
+    }
+
+    /// An exchange of this run begins; it is open until the guard is dropped.
+    pub(crate) fn open_exchange(&self, run: &str) -> Option<OpenExchange> {
+        self.runs.open_exchange(run)
+    }
+
+    /// Waits until every exchange of this run is recorded. `false` after the timeout.
+    pub(crate) fn wait_for_exchanges(&self, run: &str, timeout: Duration) -> bool {
+        self.runs.wait_for_exchanges(run, timeout)
     }
 
     /// The key of this run is no longer accepted.

@@ -13,8 +13,8 @@ use belay_proxy::{BoxFuture, HoldState, LocalResponse, ReportedQuota, Supervisor
 
 use crate::state::DaemonState;
 
-/// How long the end of a run waits for the recorder.
-const RUN_END_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the end of a run waits until its exchanges are recorded.
+const RUN_DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An invalid upstream configuration.
 #[derive(Debug, thiserror::Error)]
@@ -172,7 +172,9 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
         }
     }
     if ask.ends {
-        relay.flush_recorder(RUN_END_FLUSH_TIMEOUT);
+        if !relay.drain_run(&ask.run, RUN_DRAIN_TIMEOUT) {
+            tracing::warn!(run = ask.run, "the run ends while one of its requests is open");
+        }
         shared.runs.store.end(&relay, &ask.run);
     }
     Ok(RunResponse { url: shared.runs.listeners.loopback_url(), session: relay.run_session(&ask.run) })

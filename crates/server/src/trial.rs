@@ -30,8 +30,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 /// Requests that may fail in a row.
 const MAX_FAILURES: u32 = 3;
-/// How long the removal waits for what the proxy has recorded.
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the end waits until the exchanges are recorded.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Sessions looked up at a time.
 const MAX_SESSIONS: usize = 500;
 
@@ -75,6 +75,8 @@ pub(crate) fn start(shared: &Arc<DaemonState>) -> Result<SessionKey, ErrorBody> 
             tracing::warn!(%error, "the guided trial ended early");
         }
         if let Some(relay) = trial.shared.runs.relay() {
+            // What is recorded after its removal would bring the session back.
+            relay.drain_run(&run, DRAIN_TIMEOUT);
             relay.end_run(&run);
         }
         drop(model);
@@ -91,10 +93,6 @@ pub(crate) fn remove(shared: &DaemonState) -> Result<u64, ErrorBody> {
         trial.stop.store(true, Ordering::Release);
         if trial.thread.join().is_err() {
             tracing::error!("the guided trial panicked");
-        }
-        // What is recorded later would bring its session back.
-        if let Some(relay) = shared.runs.relay() {
-            relay.flush_recorder(FLUSH_TIMEOUT);
         }
     }
     remove_sessions(shared)

@@ -189,7 +189,7 @@ impl Session {
                 self.wait_just_ended = true;
             }
             Body::Prompt(prompt) => {
-                self.reopen();
+                self.reopen(event.at);
                 self.prompted(event, prompt);
                 let text = prompt.text.as_str().trim_start();
                 if prompt.by == Author::Person
@@ -200,7 +200,7 @@ impl Session {
             }
             Body::ModelAsked(ask) => {
                 self.account = ask.account.or(self.account);
-                self.reopen();
+                self.reopen(event.at);
                 self.refuse_unpriced_model(event, ask, rules, effects);
                 self.model_asked(event, ask, rules, effects);
                 if !ask.plan.is_empty() {
@@ -208,12 +208,12 @@ impl Session {
                 }
             }
             Body::ToolCalled(called) => {
-                self.reopen();
+                self.reopen(event.at);
                 self.tool_called(event, called, rules, effects);
             }
             Body::ToolReturned(returned) => self.tool_returned(event, returned, rules, effects),
             Body::ModelAnswered(answer) => {
-                self.reopen();
+                self.reopen(event.at);
                 self.model_answered(event, answer, rules, effects);
                 self.check_budgets(event, rules, effects);
             }
@@ -248,14 +248,17 @@ impl Session {
                 self.dialogue.turn_ended(self.counters.calls.saturating_sub(1));
                 self.evaluate(evaluation(Trigger::CompletionClaimed, self.last_call_index(), event), rules, effects);
             }
-            Body::SessionStarted(_) => self.reopen(),
+            Body::SessionStarted(_) => self.reopen(event.at),
             Body::Delivered(delivered) => self.findings_mut().mark_delivered(&delivered.finding),
             _ => {}
         }
     }
 
-    /// Activity after the end means that the conversation was resumed.
-    fn reopen(&mut self) {
+    /// Activity after the end means that the conversation was resumed. What happened before the end may arrive later.
+    fn reopen(&mut self, at: Timestamp) {
+        if self.facts.ended_at.is_some_and(|ended| at < ended) {
+            return;
+        }
         self.facts.ended_at = None;
         if matches!(self.state, SessionState::Ended { .. }) {
             self.state = SessionState::Active;

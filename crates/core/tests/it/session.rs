@@ -2,7 +2,9 @@
 
 use belay_core::event::*;
 use belay_core::session::MAX_SESSION_BYTES;
-use belay_core::{Body, CallStatus, Digest, Effect, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
+use belay_core::{
+    Body, CallStatus, Digest, Effect, Event, Excerpt, Rules, Session, SessionKey, SessionState, Source, Timestamp,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -357,4 +359,21 @@ fn an_alert_about_an_agents_decision_says_what_it_did() {
         });
         assert_eq!(alerts.collect::<Vec<_>>(), [done]);
     }
+}
+
+/// A response is recorded after its last byte is sent; the agent may have exited by then.
+#[test]
+fn what_happened_before_the_end_does_not_reopen_a_session() {
+    let event = |id: &str, secs: i64, body| {
+        let at = Timestamp::from_millis(1_767_225_600_000 + secs * 1000);
+        Event::new(id.to_owned(), key(), Source::Proxy, at, body)
+    };
+    let rules = Rules::default();
+    let mut session = Session::new(key());
+    session.apply(&event("1", 0, Body::SessionStarted(SessionStarted::default())), &rules);
+    session.apply(&event("2", 9, Body::SessionEnded(SessionEnded::default())), &rules);
+    session.apply(&event("3", 8, Body::ModelAnswered(ModelAnswered::default())), &rules);
+    assert!(matches!(session.state, SessionState::Ended { .. }), "{:?}", session.state);
+    session.apply(&event("4", 10, Body::ModelAsked(ModelAsked::default())), &rules);
+    assert_eq!(session.state, SessionState::Active);
 }

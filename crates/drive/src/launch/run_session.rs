@@ -140,32 +140,42 @@ impl RunSession {
         let events = inner.queued.iter().map(|(id, at, change)| {
             Event::new(id.clone(), session.clone(), Source::Watcher, *at, Body::FileChanged(change.clone()))
         });
-        if is_settled(inner.client.observe(&events.collect::<Vec<_>>())) {
+        if is_settled(&inner.client.observe(&events.collect::<Vec<_>>())) {
             inner.queued.clear();
         }
     }
 
     /// Reports the end: `None` if the program could not be started.
     pub(super) fn end(&self, ended: Option<ExitStatus>) {
-        let mut inner = self.lock();
-        // A response may just have finished; an event recorded after the end would reopen the session.
-        let over = RunRequest { run: self.run.clone(), ends: true, ..RunRequest::default() };
-        let known = inner.client.run(&over).ok().and_then(|run| run.session);
-        inner.session = inner.session.take().or(known);
-        self.send_changes(&mut inner);
-        let Some(session) = inner.session.clone() else { return };
         let reason = if ended.is_some() { "the program ended" } else { "the program could not be started" };
         let exit_code = ended.and_then(|ended| ended.code());
         let body = Body::SessionEnded(SessionEnded { reason: Some(reason.to_owned()), exit_code });
-        let end = [self.event(&session, Source::Api, now(), body)];
+        let (id, at) = (new_id(), now());
+        let end = |session| Event::new(id.clone(), session, Source::Api, at, body.clone());
+        let mut inner = self.lock();
+        if self.send_end(&mut inner, &end) {
+            return;
+        }
+        // The resident process was killed: another one may be starting.
         let before = inner.reattachments;
-        if !is_settled(inner.client.observe(&end)) {
-            let again = self.reattached.wait_timeout_while(inner, RECONNECT_TIMEOUT, |inner| {
-                inner.reattachments == before && !inner.suspended
-            });
-            let mut inner = again.unwrap_or_else(PoisonError::into_inner).0;
-            self.send_changes(&mut inner);
-            let _ = inner.client.observe(&end);
+        let again = self
+            .reattached
+            .wait_timeout_while(inner, RECONNECT_TIMEOUT, |inner| inner.reattachments == before && !inner.suspended);
+        let mut inner = again.unwrap_or_else(PoisonError::into_inner).0;
+        self.send_end(&mut inner, &end);
+    }
+
+    /// Sends the last changes, then the end. Returns whether a retry is pointless.
+    fn send_end(&self, inner: &mut RunSessionInner, end: &dyn Fn(SessionKey) -> Event) -> bool {
+        // The answer comes when the responses of this run are recorded: events after the end would reopen the session.
+        let over = RunRequest { run: self.run.clone(), ends: true, ..RunRequest::default() };
+        let answer = inner.client.run(&over);
+        let is_over = is_settled(&answer);
+        inner.session = inner.session.take().or_else(|| answer.ok().and_then(|run| run.session));
+        self.send_changes(inner);
+        match inner.session.clone() {
+            Some(session) => is_over && is_settled(&inner.client.observe(&[end(session)])),
+            None => is_over,
         }
     }
 
@@ -179,7 +189,7 @@ impl RunSession {
 }
 
 /// Whether a retry is pointless.
-fn is_settled<T>(answer: Result<T, ClientError>) -> bool {
+fn is_settled<T>(answer: &Result<T, ClientError>) -> bool {
     matches!(answer, Ok(_) | Err(ClientError::Refused(_)))
 }
 

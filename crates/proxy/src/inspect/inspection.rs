@@ -21,6 +21,7 @@ use super::{content_encoding, session_id};
 use crate::buffer_pool::MemoryCharge;
 use crate::local_response::LocalResponse;
 use crate::messages;
+use crate::routes::OpenExchange;
 use crate::supervisor::{BoxFuture, HoldState, RemainingBudget};
 
 /// One request and its response, as far as they have been read.
@@ -35,6 +36,8 @@ pub(crate) struct ExchangeInspection {
     /// What the response may still cost.
     budget: RemainingBudget,
     phase: Phase,
+    /// Keeps the run of the exchange from ending before `drop` has recorded the response.
+    _of_run: Option<OpenExchange>,
 }
 
 #[derive(Debug)]
@@ -90,7 +93,7 @@ impl CutReason {
 }
 
 impl ExchangeInspection {
-    pub(super) fn new(inspector: Arc<Inspector>, meta: Arc<RequestMeta>) -> Self {
+    pub(super) fn new(inspector: Arc<Inspector>, meta: Arc<RequestMeta>, of_run: Option<OpenExchange>) -> Self {
         Self {
             inspector,
             meta,
@@ -98,6 +101,7 @@ impl ExchangeInspection {
             granted: false,
             budget: RemainingBudget::default(),
             phase: Phase::Pending,
+            _of_run: of_run,
         }
     }
 

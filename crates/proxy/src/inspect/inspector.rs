@@ -9,6 +9,7 @@ use super::inspection::ExchangeInspection;
 use super::recorder::Recorder;
 use super::request_meta::RequestMeta;
 use super::session_cache::SessionCache;
+use crate::routes::OpenExchange;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
 
@@ -33,9 +34,9 @@ impl Inspector {
         Ok(Self { supervisor, recorder, repetition, sessions: Mutex::default() })
     }
 
-    /// Starts the inspection of one exchange.
-    pub(crate) fn start(self: &Arc<Self>, meta: RequestMeta) -> ExchangeInspection {
-        ExchangeInspection::new(Arc::clone(self), Arc::new(meta))
+    /// Starts the inspection of one exchange. `of_run` is released when the exchange is recorded.
+    pub(crate) fn start(self: &Arc<Self>, meta: RequestMeta, of_run: Option<OpenExchange>) -> ExchangeInspection {
+        ExchangeInspection::new(Arc::clone(self), Arc::new(meta), of_run)
     }
 
     /// Waits until the supervisor has observed everything recorded so far, or until the timeout.

@@ -1,6 +1,6 @@
 //! Responses that arrive before their request was inspected or complete.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use belay_core::{Body, Event, Verdict};
@@ -134,6 +134,28 @@ fn an_answer_that_is_dropped_on_its_way_is_told_as_far_as_it_came() {
     let later = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let events = later.block_on(settled(&bench));
     assert_eq!(kinds(&events), ["session_started", "model_asked", "prompt", "model_answered"]);
+}
+
+/// The agent has the last byte, and exits, before the response is recorded.
+#[tokio::test]
+async fn a_run_is_drained_when_its_last_response_is_recorded() {
+    let bench = bench().await;
+    bench.relay.begin_run("opencode:run", &[]).unwrap();
+    let mut client = bench.client().await;
+    client.send(request("s", &[PROMPT]).replace("/v1/", "/s/opencode:run/v1/")).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to(END).await;
+    upstream.send(format!("{STREAM}{}", chunk(WORKING))).await;
+    client.read_to("\n\n\r\n").await;
+    let drain = |timeout| {
+        let relay = Arc::clone(&bench.relay);
+        tokio::task::spawn_blocking(move || relay.drain_run("opencode:run", timeout))
+    };
+    assert!(!drain(Duration::from_millis(1)).await.unwrap(), "its response is open");
+    let drained = drain(Duration::from_secs(30));
+    upstream.send(chunk("data: [DONE]\n\n") + "0\r\n\r\n").await;
+    assert!(drained.await.unwrap());
+    assert_eq!(answers(&bench.judge.events()), 1);
 }
 
 #[tokio::test]

@@ -65,6 +65,11 @@ impl Scripted {
         self.changed.notify_waiters();
     }
 
+    /// The events observed so far.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.events.lock().unwrap().clone()
+    }
+
     /// Waits until the observed events satisfy `enough`, and returns them.
     pub(crate) async fn heard(&self, enough: impl Fn(&[Event]) -> bool) -> Vec<Event> {
         let wait = async {

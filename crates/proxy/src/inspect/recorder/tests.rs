@@ -65,7 +65,7 @@ async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost(
     let ask = |n: usize| {
         let text = format!("{n} ").repeat(512 * 1024);
         let body = serde_json::json!({ "messages": [{ "role": "user", "content": text }], "tools": [1] }).to_string();
-        inspector.start(RequestMeta::parse("POST", &Opencode, None).unwrap()).read_request(Some(body.as_bytes()));
+        inspector.start(RequestMeta::parse("POST", &Opencode, None).unwrap(), None).read_request(Some(body.as_bytes()));
     };
     ask(0);
     assert!(is_ready(&mut pin!(inspector.wait_for_capacity())).await, "a little may always wait");
