@@ -15,6 +15,10 @@
 //! only if it is half-made or untouched, and [`Workspace::remove`] removes one only if its files are those that
 //! landed or were archived.
 //!
+//! Git runs programs that its configuration names, and an agent can write the configuration of the repository. The
+//! settings of the start are recorded; if new ones name programs, nothing is done with the workspace until they are
+//! gone. A git command that takes longer than ten minutes, or whose task is cancelled, is ended.
+//!
 //! The git directory is recorded when the workspace is made. An agent that deletes or replaces the `.git` file of its
 //! worktree gets a clear error; commands never move on to the repository of a parent directory.
 
@@ -26,6 +30,7 @@ mod git;
 mod inspect;
 mod land;
 mod manifest;
+mod programs;
 mod remove;
 mod restore;
 mod snapshot;
@@ -40,14 +45,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::headless::CancelHandle;
+
 pub use compare::DELETED;
 pub(crate) use error::named;
-pub use error::{LandError, WorkspaceError};
+pub use error::{GitStop, LandError, WorkspaceError};
 pub use git::Environment;
 use git::Git;
 pub(crate) use git::clean_environment;
 pub use inspect::{FolderState, Repository, inspect};
 pub use land::{Land, Landed};
+use programs::GitPrograms;
 pub use remove::{KeptBecause, Removed};
 
 /// Where the agent shall work.
@@ -105,16 +113,20 @@ impl fmt::Display for TreeId {
 }
 
 /// A place where an agent works. The caller keeps it as JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Workspace {
     id: String,
     folder: PathBuf,
     dir: PathBuf,
     kind: Kind,
     base: TreeId,
+    programs: GitPrograms,
     /// Not stored: an environment may hold secrets.
     #[serde(skip)]
     env: Environment,
+    /// Ends git commands.
+    #[serde(skip)]
+    cancel: CancelHandle,
 }
 
 /// What a workspace is made of.
@@ -174,23 +186,43 @@ impl Workspace {
         self
     }
 
-    /// Git in the directory where the agent works; `None` without git.
-    fn git(&self) -> Result<Option<Git>, WorkspaceError> {
-        match &self.kind {
-            Kind::Worktree { repo, root, git_dir, .. } => {
-                check_worktree(root, git_dir, &repo.root)?;
-                Ok(Some(Git::pinned(git_dir, root, &self.env)))
-            }
-            Kind::InPlace { repo, .. } => Ok(repo.as_ref().map(|repo| repo.git(&self.env))),
-        }
+    /// Sets what ends git commands, after the workspace was read from JSON.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: &CancelHandle) -> Self {
+        self.cancel = cancel.clone();
+        self
     }
 
-    /// Git for objects and refs, which outlive the worktree; `None` without git.
+    /// Git in the directory where the agent works; `None` without git.
+    fn git(&self) -> Result<Option<Git>, WorkspaceError> {
+        let (git, git_dir, common_dir) = match &self.kind {
+            Kind::Worktree { repo, root, git_dir, .. } => {
+                check_worktree(root, git_dir, &repo.root)?;
+                (Git::pinned(git_dir, root, &self.env), git_dir, &repo.common_dir)
+            }
+            Kind::InPlace { repo: Some(repo), .. } => (repo.git(&self.env), &repo.git_dir, &repo.common_dir),
+            Kind::InPlace { repo: None, .. } => return Ok(None),
+        };
+        let git = git.with_cancel(&self.cancel);
+        self.programs.check(&git, git_dir, common_dir)?;
+        Ok(Some(git))
+    }
+
+    /// Git in the person's folder.
+    fn person_git(&self, repo: &Repository) -> Result<Git, WorkspaceError> {
+        let git = repo.git(&self.env).with_cancel(&self.cancel);
+        self.programs.check(&git, &repo.git_dir, &repo.common_dir)?;
+        Ok(git)
+    }
+
+    /// Git for objects and refs, which outlive the worktree; `None` without git. It reads no files, so that no setting
+    /// makes it run a program.
     fn objects(&self) -> Option<Git> {
-        match &self.kind {
-            Kind::Worktree { repo, .. } => Some(repo.shared_git(&self.env)),
-            Kind::InPlace { repo, .. } => repo.as_ref().map(|repo| repo.shared_git(&self.env)),
-        }
+        let repo = match &self.kind {
+            Kind::Worktree { repo, .. } => Some(repo),
+            Kind::InPlace { repo, .. } => repo.as_ref(),
+        };
+        repo.map(|repo| repo.shared_git(&self.env).with_cancel(&self.cancel))
     }
 
     /// The ref that keeps a snapshot.

@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use super::error::WorkspaceError;
-use super::git::{Environment, Git, clean_environment};
+use super::git::{Git, clean_environment};
 use super::inspect::{Repository, inspect};
+use super::programs::GitPrograms;
 use super::snapshot::{self, BASE};
 use super::{Kind, Mode, TreeId, Workspace, WorkspaceSpec, check_name, copy_files, manifest, remove};
 use crate::gate::{CommandRun, GRACE, run_command};
@@ -24,22 +25,25 @@ impl Workspace {
         check_name(&spec.id)?;
         let folder = spec.folder.canonicalize().map_err(WorkspaceError::io("cannot open", &spec.folder))?;
         match spec.mode {
-            Mode::InPlace => in_place(spec, folder),
+            Mode::InPlace => in_place(spec, folder, cancel),
             Mode::Worktree | Mode::WorktreeWithChanges => Worktree::plan(spec, folder)?.create(spec, cancel),
         }
     }
 }
 
-fn in_place(spec: &WorkspaceSpec, folder: PathBuf) -> Result<Workspace, WorkspaceError> {
+fn in_place(spec: &WorkspaceSpec, folder: PathBuf, cancel: &CancelHandle) -> Result<Workspace, WorkspaceError> {
     let repo = match Repository::find(&folder, &spec.env) {
         // Nothing here needs git.
         Err(WorkspaceError::GitMissing) => None,
         found => found?,
     };
     let manifests = spec.parent.join(format!("{}.manifests", spec.id));
-    let base = match &repo {
-        Some(repo) => TreeId(snapshot::tree(&repo.git(&spec.env))?),
-        None => manifest::record(&folder, &manifests)?,
+    let (base, programs) = match &repo {
+        Some(repo) => {
+            let git = repo.git(&spec.env).with_cancel(cancel);
+            (TreeId(snapshot::tree(&git)?), GitPrograms::record(&git, &repo.git_dir, &repo.common_dir)?)
+        }
+        None => (manifest::record(&folder, &manifests)?, GitPrograms::default()),
     };
     let workspace = Workspace {
         id: spec.id.clone(),
@@ -47,7 +51,9 @@ fn in_place(spec: &WorkspaceSpec, folder: PathBuf) -> Result<Workspace, Workspac
         folder,
         kind: Kind::InPlace { repo, manifests },
         base,
+        programs,
         env: spec.env.clone(),
+        cancel: cancel.clone(),
     };
     if let Some(git) = workspace.git()? {
         workspace.keep(workspace.base.as_str(), BASE, git.resolve("HEAD^{commit}")?.as_deref())?;
@@ -86,14 +92,14 @@ impl Worktree {
     }
 
     fn create(self, spec: &WorkspaceSpec, cancel: &CancelHandle) -> Result<Workspace, WorkspaceError> {
-        let git = self.repo.git(&spec.env);
+        let git = self.repo.git(&spec.env).with_cancel(cancel);
         self.make_room(spec, &git)?;
         let root = self.root.as_os_str();
         let add = ["worktree", "add", "--quiet", "--no-track", "-b", &self.branch, "--"].map(std::ffi::OsStr::new);
         git.run(&[&add[..], &[root, self.base_commit.as_ref()]].concat())?;
         // No agent has been here yet, so that the new `.git` file can be trusted.
         let git_dir = Git::discover(&self.root, &spec.env).path(&["rev-parse", "--absolute-git-dir"])?;
-        let worktree = Git::pinned(&git_dir, &self.root, &spec.env);
+        let worktree = Git::pinned(&git_dir, &self.root, &spec.env).with_cancel(cancel);
         if spec.mode == Mode::WorktreeWithChanges {
             let changed = snapshot::tree(&git)?;
             worktree.run(&["read-tree", "--reset", "-u", &changed])?;
@@ -101,7 +107,7 @@ impl Worktree {
             worktree.run(&["read-tree", "-m", &self.base_commit])?;
         }
         if self.has_submodules {
-            update_submodules(&self.root, &spec.env, &["--init"])?;
+            update_submodules(&Git::discover(&self.root, &spec.env).with_cancel(cancel), &["--init"])?;
         }
         let dir = match self.folder.strip_prefix(&self.repo.root) {
             Ok(below) if !below.as_os_str().is_empty() => self.root.join(below),
@@ -116,9 +122,11 @@ impl Worktree {
             run_setup(command, &dir, spec, cancel)?;
         }
         let base = TreeId(snapshot::tree(&worktree)?);
+        let programs = GitPrograms::record(&worktree, &git_dir, &self.repo.common_dir)?;
         let Self { folder, repo, base_commit, root, branch, marker, .. } = self;
         let kind = Kind::Worktree { repo, root, git_dir, branch, base_commit: base_commit.clone() };
-        let workspace = Workspace { id: spec.id.clone(), folder, dir, kind, base, env: spec.env.clone() };
+        let (id, env, cancel) = (spec.id.clone(), spec.env.clone(), cancel.clone());
+        let workspace = Workspace { id, folder, dir, kind, base, programs, env, cancel };
         workspace.keep(workspace.base.as_str(), BASE, Some(&base_commit))?;
         std::fs::remove_file(&marker).map_err(WorkspaceError::io("cannot remove", &marker))?;
         Ok(workspace)
@@ -190,14 +198,13 @@ pub(super) fn remove_all(path: &Path) -> Result<(), WorkspaceError> {
 }
 
 /// Checks out the submodules as the index names them.
-pub(super) fn update_submodules(root: &Path, env: &Environment, options: &[&str]) -> Result<(), WorkspaceError> {
-    let git = Git::discover(root, env);
+pub(super) fn update_submodules(git: &Git, options: &[&str]) -> Result<(), WorkspaceError> {
     let args = [&["submodule", "--quiet", "update", "--checkout", "--recursive", "--force"], options].concat();
     let updated = git.output(&args, b"")?;
     if updated.status.success() {
         return Ok(());
     }
-    Err(WorkspaceError::Submodules { dir: root.to_owned(), message: updated.stderr_text() })
+    Err(WorkspaceError::Submodules { dir: git.work_tree()?, message: updated.stderr_text() })
 }
 
 fn run_setup(command: &str, dir: &Path, spec: &WorkspaceSpec, cancel: &CancelHandle) -> Result<(), WorkspaceError> {

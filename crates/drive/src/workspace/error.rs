@@ -41,10 +41,24 @@ pub enum WorkspaceError {
     NotRestored { dir: PathBuf, files: Vec<String> },
     #[error("no record of the files at {tree}")]
     NoManifest { tree: String },
+    /// An agent could have git run them with the person's rights.
+    #[error("git settings that run programs were added to {} since the work began: {}", repo.display(), named(settings, settings.len()))]
+    Programs { repo: PathBuf, settings: Vec<String> },
+    #[error("git {command} was stopped: {why}")]
+    GitStopped { command: String, why: GitStop },
     #[error("git {command} failed ({}): {message}", ending(*status))]
     Git { command: String, status: Option<i32>, message: String },
     #[error("{what}")]
     Io { what: String, source: io::Error },
+}
+
+/// Why Belay ended a git command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GitStop {
+    #[error("it took too long")]
+    TimedOut,
+    #[error("the work was cancelled")]
+    Cancelled,
 }
 
 impl WorkspaceError {
@@ -78,6 +92,16 @@ impl WorkspaceError {
                 format!("try `git -C {} worktree repair {}`", repo.display(), dir.display())
             }
             Self::InPlace { .. } => "undo the changes yourself; Belay does not reset your own files".to_owned(),
+            Self::Programs { repo, settings } => format!(
+                "remove them: `git -C {} config --unset-all {}`; or set them in your own configuration (`--global`) if \
+                 you want them",
+                repo.display(),
+                settings.first().map_or("NAME", String::as_str)
+            ),
+            Self::GitStopped { why: GitStop::TimedOut, .. } => {
+                "check that the command works in the project, without a password and without a network that hangs"
+                    .to_owned()
+            }
             Self::Git { status: Some(129), .. } => "Belay needs git 2.40 or later".to_owned(),
             Self::Git { message, .. } if message.contains(".lock") => {
                 "another git command is running; try again when it has ended".to_owned()

@@ -7,10 +7,16 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
-use super::error::WorkspaceError;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::error::{GitStop, WorkspaceError};
+use crate::headless::CancelHandle;
 
 /// The environment for git and for commands; `None` inherits that of this process.
 pub type Environment = Option<Vec<(OsString, OsString)>>;
@@ -47,6 +53,16 @@ const KEPT_VARIABLES: &[&str] = &[
     "GIT_SSL_CAINFO",
 ];
 
+/// Variables of every call. A missing object is an error: to fetch it, git would run what the configuration of a remote
+/// names.
+const VARIABLES: &[(&str, &str)] =
+    &[("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "false"), ("GIT_NO_LAZY_FETCH", "1")];
+
+/// Longest duration of a command. Only one that waits for a network or a program takes this long.
+const TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// How often a running command is checked for a cancellation.
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
 /// The environment without variables that lead git to another repository.
 pub(crate) fn clean_environment(env: &Environment) -> Vec<(OsString, OsString)> {
     let variables = env.clone().unwrap_or_else(|| std::env::vars_os().collect());
@@ -61,6 +77,8 @@ pub(super) struct Git {
     /// Git directory and work tree, if they are given.
     pinned: Option<(PathBuf, PathBuf)>,
     env: Vec<(OsString, OsString)>,
+    cancel: CancelHandle,
+    timeout: Duration,
 }
 
 /// What a call printed, and how it ended.
@@ -99,11 +117,11 @@ impl Git {
             arguments.extend([OsString::from("-c"), (*setting).into()]);
         }
         let mut env = clean_environment(env);
-        for (name, value) in [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "false")] {
+        for (name, value) in VARIABLES {
             env.retain(|(known, _)| known != name);
-            env.push((name.into(), value.into()));
+            env.push(((*name).into(), (*value).into()));
         }
-        Self { arguments, pinned, env }
+        Self { arguments, pinned, env, cancel: CancelHandle::default(), timeout: TIMEOUT }
     }
 
     /// The git directory, which has the index.
@@ -120,6 +138,19 @@ impl Git {
             Some((_, work_tree)) => Ok(work_tree.clone()),
             None => self.path(&["rev-parse", "--show-toplevel"]),
         }
+    }
+
+    /// With a handle that ends running commands.
+    pub(super) fn with_cancel(mut self, cancel: &CancelHandle) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
+    /// With another limit of a command's duration.
+    #[cfg(test)]
+    pub(super) fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
     }
 
     /// With a variable set for git.
@@ -152,6 +183,8 @@ impl Git {
         let mut command = Command::new("git");
         command.args(&self.arguments).args(args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // So that what git started ends with it.
+        command.process_group(0);
         let shown = shown(args);
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => WorkspaceError::GitMissing,
@@ -159,13 +192,40 @@ impl Git {
         };
         let mut child = command.spawn().map_err(failed)?;
         let stdin = child.stdin.take();
-        let output = std::thread::scope(|scope| {
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let (ended, end) = mpsc::channel::<()>();
+        let (output, stopped) = std::thread::scope(|scope| {
             // Written meanwhile: git may fill its output before it has read everything.
             scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
-            child.wait_with_output()
+            let watchdog = scope.spawn(move || self.stop_when_due(group, &end));
+            let output = child.wait_with_output();
+            drop(ended);
+            (output, watchdog.join().ok().flatten())
         });
+        if let Some(why) = stopped {
+            return Err(WorkspaceError::GitStopped { command: shown, why });
+        }
         let output = output.map_err(failed)?;
         Ok(GitOutput { status: output.status, stdout: output.stdout, stderr: output.stderr, command: shown })
+    }
+
+    /// Kills a command that takes too long or is cancelled. Returns why, or `None` if it ended by itself.
+    fn stop_when_due(&self, group: Option<Pid>, end: &mpsc::Receiver<()>) -> Option<GitStop> {
+        let deadline = Instant::now() + self.timeout;
+        let why = loop {
+            if self.cancel.is_cancelled() {
+                break GitStop::Cancelled;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break GitStop::TimedOut;
+            }
+            if end.recv_timeout(left.min(CANCEL_POLL_INTERVAL)) == Err(RecvTimeoutError::Disconnected) {
+                return None;
+            }
+        };
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        Some(why)
     }
 
     /// Runs git and returns what it printed. A failure is an error.

@@ -60,7 +60,7 @@ impl Workspace {
         let Kind::Worktree { repo, base_commit, git_dir, root, .. } = &self.kind else {
             return Ok(Landed::AlreadyThere);
         };
-        let landing = Landing { workspace: self, repo, base_commit, git: repo.git(&self.env), tree };
+        let landing = Landing { workspace: self, repo, base_commit, git: self.person_git(repo)?, tree };
         let landed = match how {
             Land::Merge => landing.merge(message)?,
             Land::Apply => landing.apply()?,

@@ -97,6 +97,6 @@ fn digest_of_file(path: &Path) -> std::io::Result<String> {
     Ok(format!("{}{}", if is_executable { "x " } else { "" }, hex(&hash.finalize())))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -37,9 +37,13 @@ impl Workspace {
     /// Keeps a tree as the branch `belay/<id>`, so that the worktree may be removed. Returns the branch; `None` if
     /// the workspace is the person's folder.
     pub fn archive(&self, tree: &TreeId) -> Result<Option<String>, WorkspaceError> {
-        let (Kind::Worktree { root, git_dir, branch, base_commit, .. }, Some(objects)) = (&self.kind, self.objects())
-        else {
+        let (Kind::Worktree { branch, base_commit, .. }, Some(objects)) = (&self.kind, self.objects()) else {
             return Ok(None);
+        };
+        let worktree = match self.git() {
+            // What is kept is in the repository.
+            Err(WorkspaceError::Broken { .. }) => None,
+            found => found?,
         };
         let head = self.head_of(&objects, tree)?.unwrap_or_else(|| base_commit.clone());
         let commit = if objects.tree_of(&head)? == tree.as_str() {
@@ -54,12 +58,11 @@ impl Workspace {
         let branch_ref = format!("refs/heads/{branch}");
         objects.run(&["update-ref", "-m", "belay: archive", &branch_ref, &commit])?;
         // The branch moved under the worktree, whose index shall follow it.
-        if super::check_worktree(root, git_dir, root).is_ok() {
-            let git = Git::pinned(git_dir, root, &self.env);
-            if super::inspect::branch(&git)?.as_deref() == Some(branch) {
-                // Without a look at the files: those that the agent changed do not agree with the index.
-                git.run(&["read-tree", "--reset", &commit])?;
-            }
+        if let Some(git) = worktree
+            && super::inspect::branch(&git)?.as_deref() == Some(branch)
+        {
+            // Without a look at the files: those that the agent changed do not agree with the index.
+            git.run(&["read-tree", "--reset", &commit])?;
         }
         Ok(Some(branch.clone()))
     }
@@ -140,6 +143,7 @@ impl Workspace {
         let is_submodule = |digest: &Option<String>| digest.as_ref().is_some_and(|digest| digest.ends_with(":160000"));
         let moved = compare::changes(git, self.base.as_str(), tree.as_str())?;
         let moved = moved.iter().filter(|change| is_submodule(&change.after)).map(|change| path_text(&change.path));
+        self.programs.check_submodules(git, &self.env)?;
         let dirty = super::inspect::changed_submodules(git)?;
         Ok(moved.chain(dirty).collect())
     }

@@ -1,7 +1,7 @@
 //! Undoing what an agent did in its worktree.
 
 use super::error::WorkspaceError;
-use super::git::path_text;
+use super::git::{Git, path_text};
 use super::{Kind, TreeId, Workspace, compare, create, snapshot};
 
 /// What git leaves in its directory while it does something, or after it was killed.
@@ -73,8 +73,10 @@ impl Workspace {
         // Files that were ignored until `.gitignore` was restored. Twice forced: also repositories.
         git.run(&["clean", "-ffdq"])?;
         if root.join(".gitmodules").symlink_metadata().is_ok() {
-            // Without `--init`: nothing is fetched from a place that an agent chose.
-            create::update_submodules(root, &self.env, &[])?;
+            let submodules = Git::discover(root, &self.env).with_cancel(&self.cancel);
+            self.programs.check_submodules(&submodules, &self.env)?;
+            // Nothing is fetched from a place that an agent chose.
+            create::update_submodules(&submodules, &["--no-fetch"])?;
         }
         // Changes against HEAD are in the files only. The times of unchanged files stay known.
         git.run(&["read-tree", "-m", &head])?;

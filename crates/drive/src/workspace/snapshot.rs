@@ -106,42 +106,100 @@ pub(super) fn tree(git: &Git) -> Result<String, WorkspaceError> {
 pub(super) fn index_of_files(git: &Git) -> Result<(TemporaryIndex, String), WorkspaceError> {
     let index = TemporaryIndex::copy_of(git)?;
     let git = index.use_with(git);
-    show_hidden_changes(&git)?;
+    let submodules = prepare_index(&git)?;
     let added = git.output(&["add", "--all", "--ignore-errors", "--", "."], b"")?;
     if !added.status.success() && !only_empty_repositories(&added.stderr_text()) {
         return Err(added.into_error());
     }
+    submodules.put_back(&git)?;
     let tree = git.line(&["write-tree"])?;
     Ok((index, tree))
 }
 
-/// Clears the flags by which git ignores changes of a file (`assume-unchanged`, `skip-worktree`). Files that a sparse
-/// checkout left out stay as they are.
-fn show_hidden_changes(git: &Git) -> Result<(), WorkspaceError> {
-    let listed = git.run(&["ls-files", "-v", "-z", "--full-name"])?;
+/// Clears the flags by which git ignores changes of a file (`assume-unchanged`, `skip-worktree`), and takes submodules
+/// out of the index. Files that a sparse checkout left out stay as they are.
+fn prepare_index(git: &Git) -> Result<Submodules, WorkspaceError> {
+    let listed = git.run(&["ls-files", "-v", "--stage", "-z", "--full-name"])?;
     let root = git.work_tree()?;
-    let mut assumed = Vec::new();
-    let mut skipped = Vec::new();
-    for entry in split_nul(&listed) {
-        let Some((tag, path)) = entry.split_first().and_then(|(tag, rest)| Some((*tag, rest.strip_prefix(b" ")?)))
-        else {
-            continue;
-        };
-        if tag.is_ascii_lowercase() {
-            assumed.extend_from_slice(path);
-            assumed.push(0);
+    let (mut assumed, mut skipped, mut submodules) = (Vec::new(), Vec::new(), Submodules::default());
+    for entry in split_nul(&listed).filter_map(IndexEntry::parse) {
+        if entry.tag.is_ascii_lowercase() {
+            push_nul(&mut assumed, entry.path);
         }
-        if tag.eq_ignore_ascii_case(&b'S') && exists(&root, path) {
-            skipped.extend_from_slice(path);
-            skipped.push(0);
+        if entry.tag.eq_ignore_ascii_case(&b'S') && exists(&root, entry.path) {
+            push_nul(&mut skipped, entry.path);
+        }
+        if entry.is_submodule() && exists(&root, &[entry.path, b"/.git"].concat()) {
+            push_nul(&mut submodules.paths, entry.path);
+            push_nul(&mut submodules.entries, &[entry.mode_and_object, b"\t", entry.path].concat());
         }
     }
-    for (flag, paths) in [("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)] {
+    let changes =
+        [("--no-assume-unchanged", &assumed), ("--no-skip-worktree", &skipped), ("--force-remove", &submodules.paths)];
+    for (option, paths) in changes {
         if !paths.is_empty() {
-            git.run_with(&["update-index", flag, "-z", "--stdin"], &paths)?;
+            git.run_with(&["update-index", option, "-z", "--stdin"], paths)?;
         }
     }
-    Ok(())
+    Ok(submodules)
+}
+
+/// An entry of `git ls-files -v --stage`.
+struct IndexEntry<'a> {
+    tag: u8,
+    mode_and_object: &'a [u8],
+    path: &'a [u8],
+}
+
+impl<'a> IndexEntry<'a> {
+    /// `H 100644 <object> 0<TAB>path`
+    fn parse(entry: &'a [u8]) -> Option<Self> {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        let (head, path) = (&entry[..tab], &entry[tab + 1..]);
+        let (tag, rest) = head.split_first()?;
+        let rest = rest.strip_prefix(b" ")?;
+        let stage = rest.iter().rposition(|byte| *byte == b' ')?;
+        Some(Self { tag: *tag, mode_and_object: &rest[..stage], path })
+    }
+
+    fn is_submodule(&self) -> bool {
+        self.mode_and_object.starts_with(b"160000 ")
+    }
+}
+
+/// Submodules that were taken out of an index. Otherwise `git add` would look for changed files in them, and run the
+/// programs that their own configuration names. As repositories that are new to the index, they are added by their
+/// commit.
+#[derive(Default)]
+struct Submodules {
+    paths: Vec<u8>,
+    entries: Vec<u8>,
+}
+
+impl Submodules {
+    /// Puts back what `git add` did not add: submodules in ignored directories, and those without a commit.
+    fn put_back(&self, git: &Git) -> Result<(), WorkspaceError> {
+        if self.paths.is_empty() {
+            return Ok(());
+        }
+        let listed = git.run(&["ls-files", "-z", "--full-name"])?;
+        let added: std::collections::HashSet<&[u8]> = split_nul(&listed).collect();
+        let mut missing = Vec::new();
+        for (path, entry) in split_nul(&self.paths).zip(split_nul(&self.entries)) {
+            if !added.contains(path) {
+                push_nul(&mut missing, entry);
+            }
+        }
+        if !missing.is_empty() {
+            git.run_with(&["update-index", "-z", "--index-info"], &missing)?;
+        }
+        Ok(())
+    }
+}
+
+fn push_nul(list: &mut Vec<u8>, item: &[u8]) {
+    list.extend_from_slice(item);
+    list.push(0);
 }
 
 fn exists(root: &Path, path: &[u8]) -> bool {

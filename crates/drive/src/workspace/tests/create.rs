@@ -16,7 +16,7 @@ fn a_worktree_is_at_head_on_a_branch_of_its_own() {
     let json = serde_json::to_string(&workspace).expect("JSON");
     assert!(!json.contains("HOME"), "an environment may hold secrets: {json}");
     let read: Workspace = serde_json::from_str(&json).expect("a workspace");
-    assert_eq!(read.with_env(project.env()), workspace);
+    assert_eq!(as_json(&read), as_json(&workspace));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_complete_worktree_is_replaced_only_while_nothing_happened_in_it() {
     let spec = project.spec(Mode::Worktree);
     let first = create(&spec).expect("a workspace");
     // The caller crashed before it stored the workspace.
-    assert_eq!(create(&spec).expect("again"), first);
+    assert_eq!(as_json(&create(&spec).expect("again")), as_json(&first));
     write(&first.dir().join("work.txt"), "work");
     let has_work = |result| matches!(result, Err(WorkspaceError::HasWork { .. }));
     assert!(has_work(create(&spec)));
@@ -249,4 +249,8 @@ fn a_complete_worktree_is_replaced_only_while_nothing_happened_in_it() {
     let occupied = create(&WorkspaceSpec { id: "t2".into(), ..spec.clone() });
     assert!(matches!(occupied, Err(WorkspaceError::Occupied { .. })));
     assert_eq!(read(spec.parent.join("t2/file")), "someone's");
+}
+
+fn as_json(workspace: &Workspace) -> serde_json::Value {
+    serde_json::to_value(workspace).expect("JSON")
 }

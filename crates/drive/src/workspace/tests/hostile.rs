@@ -35,6 +35,127 @@ fn hooks_and_monitors_of_the_repository_do_not_run() {
     no_trace(&project);
 }
 
+/// What git runs for every file, on the way in and on the way out.
+fn set_filter(project: &Project, dir: &Path, program: &Path) {
+    for (name, value) in [("clean", "clean"), ("smudge", "smudge"), ("process", "process")] {
+        let name = format!("filter.x.{name}");
+        project.git_in(dir, &["config", &name, &format!("{} {value}", program.display())]);
+    }
+}
+
+#[test]
+fn programs_that_an_agent_configures_do_not_run() {
+    for mode in [Mode::Worktree, Mode::InPlace] {
+        let project = Project::new();
+        let program = project.temp.path().join("program");
+        trap(&project, &program);
+        let workspace = project.create(mode);
+        write(&workspace.dir().join("c.txt"), "c\n");
+        let tree = workspace.snapshot("round-1").expect("a tree");
+        set_filter(&project, workspace.dir(), &program);
+        project.git_in(workspace.dir(), &["config", "merge.x.driver", program.to_str().expect("UTF-8")]);
+        write(&workspace.dir().join(".gitattributes"), "* filter=x merge=x\n");
+        write(&workspace.dir().join("a.txt"), "changed\n");
+        let person = project.state();
+        let mut results = vec![workspace.snapshot("round-2").map(drop)];
+        if mode == Mode::Worktree {
+            results.push(workspace.restore(&tree));
+            results.push(workspace.archive(&tree).and_then(|_| workspace.remove(&tree, false)).map(drop));
+            results.push(match workspace.land(&tree, Land::Merge, "c") {
+                Err(LandError::Workspace(error)) => Err(error),
+                other => panic!("{other:?}"),
+            });
+        }
+        for result in results {
+            let error = result.expect_err("refused");
+            let WorkspaceError::Programs { settings, .. } = &error else { panic!("{error}") };
+            assert!(settings.iter().any(|setting| setting == "filter.x.clean"), "{settings:?}");
+            assert!(error.hint().is_some_and(|hint| hint.contains("config --unset-all")), "{error}");
+        }
+        no_trace(&project);
+        assert_eq!(project.state(), person);
+        // As the hint says.
+        for name in ["filter.x", "merge.x"] {
+            project.git(&["config", "--remove-section", name]);
+        }
+        workspace.snapshot("round-2").expect("a tree");
+    }
+}
+
+#[test]
+fn programs_in_included_files_do_not_run_either() {
+    let project = Project::new();
+    let program = project.temp.path().join("program");
+    trap(&project, &program);
+    let included = project.folder.join(".git/more");
+    write(&included, "");
+    project.git(&["config", "include.path", "more"]);
+    let workspace = project.create(Mode::Worktree);
+    write(&included, format!("[filter \"x\"]\nclean = {}\n", program.display()));
+    write(&workspace.dir().join(".gitattributes"), "* filter=x\n");
+    write(&workspace.dir().join("a.txt"), "changed\n");
+    let error = workspace.snapshot("round-1").expect_err("refused");
+    assert!(matches!(error, WorkspaceError::Programs { .. }), "{error}");
+    no_trace(&project);
+}
+
+#[test]
+fn programs_of_the_person_run() {
+    let project = Project::new();
+    project.git(&["config", "filter.x.clean", "tr a b"]);
+    let workspace = project.create(Mode::Worktree);
+    // As `git lfs install` does, for the person and for the repository.
+    project.git(&["config", "--global", "filter.y.clean", "tr a c"]);
+    project.git(&["config", "filter.y.clean", "tr a c"]);
+    write(&workspace.dir().join(".gitattributes"), "*.x filter=x\n*.y filter=y\n");
+    write(&workspace.dir().join("a.x"), "a\n");
+    write(&workspace.dir().join("a.y"), "a\n");
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    let content = |name: &str| project.git(&["show", &format!("{tree}:{name}")]);
+    assert_eq!((content("a.x"), content("a.y")), ("b\n".to_owned(), "c\n".to_owned()));
+}
+
+#[test]
+fn programs_of_a_submodule_do_not_run() {
+    let (library, project) = (Project::new(), Project::new());
+    project.git(&["submodule", "--quiet", "add", library.folder.to_str().expect("UTF-8"), "lib"]);
+    project.commit("submodule");
+    let program = project.temp.path().join("program");
+    trap(&project, &program);
+    let workspace = project.create(Mode::Worktree);
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    let lib = workspace.dir().join("lib");
+    set_filter(&project, &lib, &program);
+    write(&lib.join(".gitattributes"), "* filter=x\n");
+    write(&lib.join("a.txt"), "changed\n");
+    workspace.archive(&tree).expect("archived");
+    for result in [workspace.remove(&tree, false).map(drop), workspace.restore(&tree)] {
+        let error = result.expect_err("refused");
+        assert!(matches!(error, WorkspaceError::Programs { .. }), "{error}");
+    }
+    no_trace(&project);
+}
+
+#[test]
+fn a_git_command_that_hangs_is_ended() {
+    let project = Project::new();
+    project.git(&["config", "filter.x.clean", "sleep 600; cat"]);
+    let workspace = project.create(Mode::Worktree);
+    write(&workspace.dir().join(".gitattributes"), "* filter=x\n");
+    write(&workspace.dir().join("a.txt"), "changed\n");
+    let cancel = CancelHandle::default();
+    let workspace = workspace.with_cancel(&cancel);
+    std::thread::scope(|scope| {
+        let snapshot = scope.spawn(|| workspace.snapshot("round-1"));
+        cancel.cancel();
+        let error = snapshot.join().expect("no panic").expect_err("cancelled");
+        assert!(matches!(error, WorkspaceError::GitStopped { why: GitStop::Cancelled, .. }), "{error}");
+    });
+    let git = Git::discover(workspace.dir(), &project.env()).with_timeout(Duration::from_millis(300));
+    let error = git.run(&["add", "--all"]).expect_err("too long");
+    assert!(matches!(error, WorkspaceError::GitStopped { why: GitStop::TimedOut, .. }), "{error}");
+}
+
 #[test]
 fn a_deleted_or_replaced_git_file_never_leads_to_another_repository() {
     let project = Project::new();
