@@ -69,18 +69,31 @@ impl ChangedLines {
 
     /// Whether this change made the place what it is. A place without a line is its whole file.
     pub fn touches(&self, place: &Place) -> bool {
-        let Some(edits) = self.0.get(&place.file) else { return false };
-        let Some(line) = place.line else { return true };
-        edits.iter().any(|edit| {
+        let is_near = |edit: &Edit, line: u32| {
             let (start, len) = edit.new;
             let last = start.saturating_add(len.saturating_sub(1));
             line.saturating_add(SLACK) >= start && line <= last.saturating_add(SLACK)
+        };
+        self.edits_of(&place.file).any(|edits| match place.line {
+            None => true,
+            Some(line) => edits.iter().any(|edit| is_near(edit, line)),
         })
+    }
+
+    /// The edits of a file. A diff names files from the top of the repository; a reviewer who works in a directory below it,
+    /// or who writes absolute paths, names them otherwise. Several files may then be meant.
+    fn edits_of(&self, file: &str) -> impl Iterator<Item = &[Edit]> {
+        let exact = self.0.get(file);
+        let is_tail = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'));
+        let alike = self.0.iter().filter(move |(name, _)| is_tail(name, file) || is_tail(file, name));
+        let alike = alike.map(|(_, edits)| edits).filter(move |_| exact.is_none());
+        exact.into_iter().chain(alike).map(Vec::as_slice)
     }
 
     /// Where the place was before this change.
     pub fn before(&self, place: &Place) -> Place {
-        let (Some(edits), Some(line)) = (self.0.get(&place.file), place.line) else { return place.clone() };
+        let mut found = self.edits_of(&place.file);
+        let (Some(edits), None, Some(line)) = (found.next(), found.next(), place.line) else { return place.clone() };
         let mut shifted = i64::from(line);
         for edit in edits.iter().filter(|edit| edit.new.0.saturating_add(edit.new.1) <= line) {
             shifted += i64::from(edit.old.1) - i64::from(edit.new.1);

@@ -74,3 +74,14 @@ proptest! {
         let _ = changes.before(&at("f", line));
     }
 }
+
+#[test]
+fn a_file_is_found_by_a_part_of_its_path() {
+    let changes = [ChangedLines::default(), ChangedLines::parse(&DIFF.replace("src/a.rs", "tool/src/a.rs"))];
+    for file in ["src/a.rs", "a.rs", "tool/src/a.rs", "/home/ada/project/tool/src/a.rs"] {
+        assert_eq!(origin(&at(file, 12), &changes), Some(2), "{file}");
+    }
+    for file in ["b.rs", "ool/src/a.rs", "tool/src/a"] {
+        assert_eq!(origin(&at(file, 12), &changes), None, "{file}");
+    }
+}

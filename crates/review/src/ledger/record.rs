@@ -125,8 +125,9 @@ impl Ledger {
     }
 
     /// The known issue that the reviewer means: by its id, otherwise the one that agrees most. An id can only mean one of
-    /// the first `shown` issues: reviewers number their own ones, too. `own`: what the same verdict has raised; two items of
-    /// one verdict are two issues.
+    /// the first `shown` issues: reviewers number their own ones, too. For the same reason it means a closed issue only if
+    /// the claims agree, or if it names no place of its own; a new defect must not disappear behind the number of an old
+    /// one. `own`: what the same verdict has raised; two items of one verdict are two issues.
     pub(crate) fn find(
         &self,
         raised: &RaisedIssue,
@@ -136,12 +137,15 @@ impl Ledger {
     ) -> Option<IssueId> {
         let is_shown = |id: &IssueId| usize::try_from(id.0).is_ok_and(|id| id <= shown);
         let named = raised.id.as_ref().and_then(|id| id.parse().ok()).filter(is_shown);
-        if let Some(issue) = named.and_then(|id| self.get(id)) {
+        let wanted = (raised.place.as_ref(), raised.claim.as_str());
+        let is_same = |issue: &Issue| measure.is_same((issue.place.as_ref(), &issue.claim), wanted);
+        let refers_to = |issue: &Issue| raised.place.is_none() && measure.score(&issue.claim, &raised.claim) > 0.0;
+        let named = named.and_then(|id| self.get(id));
+        if let Some(issue) = named.filter(|issue| issue.is_open() || is_same(issue) || refers_to(issue)) {
             return Some(issue.id);
         }
-        let wanted = (raised.place.as_ref(), raised.claim.as_str());
         let others = self.issues().iter().filter(|issue| is_shown(&issue.id) || !own.contains(&issue.id));
-        let alike = others.filter(|issue| measure.is_same((issue.place.as_ref(), &issue.claim), wanted));
+        let alike = others.filter(|issue| is_same(issue));
         let score = |issue: &&Issue| measure.score(&issue.claim, &raised.claim);
         alike.max_by(|a, b| score(a).total_cmp(&score(b)).then(b.id.cmp(&a.id))).map(|issue| issue.id)
     }

@@ -128,6 +128,20 @@ fn a_fixed_issue_opens_again_only_with_other_evidence() {
 }
 
 #[test]
+fn a_new_issue_under_the_number_of_a_closed_one_is_new() {
+    let mut rounds = Rounds::new();
+    rounds.review(Some(("a.rs", 1, 50)), &[("codex", vec![raised("a.rs:10", "the file handle leaks")])]);
+    rounds.review(Some(("a.rs", 8, 12)), &[("codex", Vec::new())]);
+    assert!(matches!(rounds.state(1), IssueState::Fixed { .. }));
+    let id = Some("I-1".to_owned());
+    let other = RaisedIssue { id, ..raised("a.rs:22", "an empty list panics in `first_entry`") };
+    let report = rounds.review(Some(("a.rs", 20, 24)), &[("codex", vec![other])]);
+    assert_eq!((report.new, report.repeated), (vec![IssueId(2)], Vec::new()));
+    assert!(report.approved_by.is_empty());
+    assert!(matches!(rounds.state(1), IssueState::Fixed { .. }));
+}
+
+#[test]
 fn later_rounds_add_only_what_a_fix_introduced() {
     let mut rounds = Rounds::new();
     rounds.review(Some(("a.rs", 1, 50)), &[("codex", vec![raised("a.rs:10", "panics on empty input")])]);
