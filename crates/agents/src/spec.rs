@@ -31,6 +31,9 @@ pub struct AgentSpec {
     pub nested_env: &'static [&'static str],
     /// Variable that moves the agent's own directory, and with it the login.
     pub home_env: Option<&'static str>,
+    /// Files of a project that the agent follows as instructions or settings, wherever they are: names of files, and names of
+    /// directories that end with `/`.
+    pub project_instructions: &'static [&'static str],
     /// The agent's built-in tools.
     pub tools: &'static ToolTable,
     pub transcripts: Option<&'static TranscriptSpec>,

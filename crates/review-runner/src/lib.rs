@@ -29,6 +29,7 @@ mod error;
 mod filing;
 mod host;
 pub mod import;
+mod instructions;
 mod open_task;
 mod perform;
 mod progress;
@@ -38,6 +39,7 @@ mod runner;
 mod scheduler;
 pub mod task_dir;
 
+pub use belay_review::task::Spend;
 pub use error::RunnerError;
 pub use filing::FiledBy;
 pub use host::Host;

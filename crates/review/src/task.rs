@@ -63,6 +63,12 @@ pub struct Task {
     disputed: Vec<IssueId>,
     /// A third reviewer has decided before.
     arbitrated: bool,
+    /// Files that instruct reviewers and are not those of the start, with their digests, as a person has accepted them.
+    #[serde(default)]
+    accepted_instructions: BTreeMap<String, String>,
+    /// Those that a person has not decided about yet.
+    #[serde(default)]
+    offered_instructions: BTreeMap<String, String>,
 }
 
 /// A step that was started and has not finished.
@@ -137,6 +143,11 @@ pub enum Attention {
     /// The tree is not the one that was built and gated: a reviewer or someone else changed it.
     TreeChanged {
         reviewer: String,
+    },
+    /// Files that instruct the reviewer are not those of the start: the builder could dictate the verdict.
+    InstructionsChanged {
+        reviewer: String,
+        files: Vec<String>,
     },
     /// The agent cannot run without a person: it asks for a permission or a login.
     Refused {
@@ -231,6 +242,8 @@ impl Task {
             reask: false,
             disputed: Vec::new(),
             arbitrated: false,
+            accepted_instructions: BTreeMap::new(),
+            offered_instructions: BTreeMap::new(),
         })
     }
 
@@ -264,6 +277,11 @@ impl Task {
     /// The open issues that a third reviewer decides on.
     pub fn disputed(&self) -> &[IssueId] {
         &self.disputed
+    }
+
+    /// Whether a person has accepted a file that instructs reviewers, with this digest.
+    pub fn accepts_instruction(&self, file: &str, digest: &str) -> bool {
+        self.accepted_instructions.get(file).is_some_and(|accepted| accepted == digest)
     }
 
     pub fn total_spent(&self) -> Spend {

@@ -23,6 +23,7 @@ pub static SPEC: AgentSpec = AgentSpec {
         "CLAUDE_ENV_FILE",
     ],
     home_env: Some("CLAUDE_CONFIG_DIR"),
+    project_instructions: &["CLAUDE.md", "CLAUDE.local.md", ".claude/", ".mcp.json"],
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots,

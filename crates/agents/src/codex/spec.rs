@@ -16,6 +16,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: Some("CODEX_THREAD_ID"),
     nested_env: &["CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_MANAGED_BY_NPM", "CODEX_CI"],
     home_env: Some("CODEX_HOME"),
+    project_instructions: &["AGENTS.md", "AGENTS.override.md", ".codex/"],
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec { roots, in_project: none_in_project, formats: &[&transcript::CodexFormat] }),
     hooks: Some(&HookSpec {

@@ -13,6 +13,17 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: None,
     nested_env: &["COPILOT_CLI", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"],
     home_env: Some("COPILOT_HOME"),
+    project_instructions: &[
+        "AGENTS.md",
+        "CLAUDE.md",
+        "GEMINI.md",
+        "copilot-instructions.md",
+        ".github/instructions/",
+        ".github/hooks/",
+        ".github/agents/",
+        ".copilot/",
+        ".mcp.json",
+    ],
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![sessions(dirs)],

@@ -14,6 +14,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: None,
     nested_env: &[],
     home_env: None,
+    project_instructions: &["AGENTS.md", ".cursorrules", ".cursor/"],
     tools: &ToolTable::EMPTY,
     transcripts: None,
     hooks: Some(&HookSpec {

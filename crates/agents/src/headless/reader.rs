@@ -155,12 +155,10 @@ impl ReaderState {
         if std::mem::take(&mut self.message_ended) {
             self.answer.clear();
         }
-        self.answer.push_str(text);
-        if self.answer.len() > MAX_ANSWER_BYTES {
-            let surplus = self.answer.len() - MAX_ANSWER_BYTES;
-            let start = (surplus..=self.answer.len()).find(|at| self.answer.is_char_boundary(*at)).unwrap_or(0);
-            self.answer.drain(..start);
-        }
+        // The beginning is kept: it has the verdict.
+        let room = MAX_ANSWER_BYTES.saturating_sub(self.answer.len());
+        let end = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        self.answer.push_str(&text[..end]);
         self.emit(HeadlessEvent::TextDelta { text: text.to_owned() });
     }
 

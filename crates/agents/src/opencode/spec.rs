@@ -13,6 +13,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: None,
     nested_env: &["OPENCODE", "OPENCODE_PID"],
     home_env: Some("XDG_DATA_HOME"),
+    project_instructions: &["AGENTS.md", "CLAUDE.md", "opencode.json", "opencode.jsonc", ".opencode/"],
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.data().join("opencode/opencode.db")],

@@ -13,6 +13,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: None,
     nested_env: &[],
     home_env: None,
+    project_instructions: &["AGENTS.md", "CLAUDE.md", ".pi/"],
     tools: &TOOLS,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(".pi/agent/sessions")],

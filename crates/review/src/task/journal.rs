@@ -1,5 +1,7 @@
 //! What a journal holds, and how a record changes a task.
 
+use std::collections::BTreeMap;
+
 use belay_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +66,10 @@ pub enum StepOutcome {
         error: String,
         output: String,
         session: Option<String>,
+    },
+    /// The reviewer was not asked, because files that instruct it have changed: names and digests.
+    InstructionsChanged {
+        files: BTreeMap<String, String>,
     },
     /// A usage limit applies; the step runs again.
     Limited {
@@ -206,6 +212,13 @@ impl Task {
                 self.reask = true;
             }
             StepOutcome::Unparsed { output, .. } => self.reviewed(at, step, Verdict::unparsed(output), None),
+            StepOutcome::InstructionsChanged { files } => {
+                if let Step::Review { reviewer, .. } = step {
+                    let (reviewer, names) = (reviewer.clone(), files.keys().cloned().collect());
+                    self.offered_instructions.clone_from(files);
+                    self.needs(at, Attention::InstructionsChanged { reviewer, files: names });
+                }
+            }
             StepOutcome::Limited { account, until, session } => {
                 if session.is_none() {
                     self.keep_leftovers(step);
@@ -319,6 +332,9 @@ impl Task {
                 if new_budget.minus(&self.total_spent()).is_used_up() {
                     return Err(RecordError::NoBudget);
                 }
+                if matches!(self.phase, Phase::NeedsAttention { why: Attention::InstructionsChanged { .. } }) {
+                    self.accepted_instructions.append(&mut self.offered_instructions);
+                }
                 self.spec.rounds = rounds.unwrap_or(self.spec.rounds);
                 self.spec.budget = new_budget;
                 self.failures = 0;
@@ -368,7 +384,9 @@ fn fits(step: &Step, outcome: &StepOutcome) -> bool {
         StepOutcome::Prepared => matches!(step, Step::Prepare),
         StepOutcome::Built(_) => matches!(step, Step::Build { .. }),
         StepOutcome::Gated(_) => matches!(step, Step::Gate { .. }),
-        StepOutcome::Reviewed { .. } | StepOutcome::Unparsed { .. } => matches!(step, Step::Review { .. }),
+        StepOutcome::Reviewed { .. } | StepOutcome::Unparsed { .. } | StepOutcome::InstructionsChanged { .. } => {
+            matches!(step, Step::Review { .. })
+        }
         StepOutcome::Limited { .. }
         | StepOutcome::Paused { .. }
         | StepOutcome::OverBudget
