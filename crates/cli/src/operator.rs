@@ -1,7 +1,8 @@
 //! Who called a command: a person, or an agent among its ancestors.
 //!
 //! Some commands lift, weaken or end supervision. An agent runs as the same user and can call them, so they refuse if an
-//! agent is among their ancestors or its session variable is in the environment. This does not stop an agent that hides
+//! agent, or a Belay process that runs agents and gates, is among their ancestors, or if an agent's session variable is in
+//! the environment. This does not stop an agent that hides
 //! its processes; it stops one that follows a message, and it leaves a record.
 
 use belay_agents::AGENTS;
@@ -50,12 +51,16 @@ impl CallerTree {
         Self { processes, variables: variables.collect() }
     }
 
-    /// The nearest agent, such as `claude, pid 812`, or the agent's variable if no ancestor is an agent.
+    /// The nearest agent, such as `claude, pid 812`, the agent's variable if no ancestor is an agent, or the process of
+    /// Belay that runs an unknown program or a gate, which executes what an agent wrote.
     pub(crate) fn agent(&self) -> Option<String> {
         let process = self.agents().next();
         let by_process =
             process.and_then(|process| Some(format!("{}, pid {}", process.agent()?.executable, process.pid)));
-        by_process.or_else(|| self.variables.first().map(|(_, variable, _)| format!("{variable} is set")))
+        let by_variable = || self.variables.first().map(|(_, variable, _)| format!("{variable} is set"));
+        let driver = || self.processes.iter().skip(1).find(|process| process.is_belay_driver());
+        let by_driver = || driver().map(|process| format!("a program that Belay runs, pid {}", process.pid));
+        by_process.or_else(by_variable).or_else(by_driver)
     }
 
     fn agents(&self) -> impl Iterator<Item = &Process> {

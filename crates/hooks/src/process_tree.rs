@@ -5,6 +5,9 @@ use belay_agents::{AGENTS, AgentSpec};
 /// Maximum number of processes in a chain of ancestors.
 const MAX_ANCESTORS: usize = 64;
 
+/// Arguments of Belay before and with its command.
+const MAX_GLOBAL_ARGS: usize = 6;
+
 /// Interpreters that run an agent's script.
 const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3"];
 
@@ -25,6 +28,13 @@ impl Process {
     pub(crate) fn runs(&self, program: &str) -> bool {
         let script = self.args.get(1).map(|arg| program_name(arg));
         self.name == program || script == Some(program)
+    }
+
+    /// Whether this is a Belay process that runs agents and checks of its own accord: `belay serve` or `belay exec`.
+    pub fn is_belay_driver(&self) -> bool {
+        let program = self.args.first().map_or("", |arg| program_name(arg));
+        let is_command = |arg: &String| ["serve", "exec"].contains(&arg.as_str());
+        (self.name == "belay" || program == "belay") && self.args.iter().skip(1).take(MAX_GLOBAL_ARGS).any(is_command)
     }
 
     /// The agent that this process runs: by its own name, or by its script if it is an interpreter.

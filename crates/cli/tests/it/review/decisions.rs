@@ -104,7 +104,9 @@ fn an_agent_decides_nothing() {
 #[test]
 fn the_builder_itself_decides_nothing() {
     // Under the name of a known agent, and under any other.
-    for (name, refusal) in [("claude", "called by an agent"), ("builder", "called from within the session")] {
+    for (name, refusal) in
+        [("claude", "called by an agent"), ("builder", "called by an agent (a program that Belay runs")]
+    {
         builder_accepts_its_own_work(name, refusal);
     }
 }
@@ -125,6 +127,24 @@ fn builder_accepts_its_own_work(name: &str, refusal: &str) {
         (ended.status(), ended.view["decisions"].as_array().unwrap().len()),
         ("Approved by reviewer after 1 round.", 0)
     );
+}
+
+/// A gate runs what the builder wrote: a test, a build script.
+#[test]
+fn a_gate_decides_nothing() {
+    let project = Project::new();
+    let belay = env!("CARGO_BIN_EXE_belay");
+    let builder = project.program("builder", "echo two > notes.txt");
+    let reviewer = project.program("reviewer", APPROVES_LATER);
+    let said = project.out().join("said");
+    let gate = format!(
+        "for id in $(ls ~/.local/state/belay/reviews); do {belay} review answer $id --done; done > '{}' 2>&1; true",
+        said.display()
+    );
+    let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--rounds", "1", "--accept", &gate]);
+    let told = std::fs::read_to_string(said).unwrap();
+    assert!(told.contains("called by an agent (a program that Belay runs"), "{told}");
+    assert_eq!((ended.code, ended.status()), (Some(5), "Issues are open after all 1 rounds."), "{ended:?}");
 }
 
 #[test]
