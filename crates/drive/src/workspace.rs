@@ -46,6 +46,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::headless::CancelHandle;
+use crate::process_marker::ProcessMarker;
 
 pub use compare::DELETED;
 pub(crate) use error::named;
@@ -88,6 +89,8 @@ pub struct WorkspaceSpec {
     pub setup_timeout: Option<Duration>,
     /// For git and the setup commands.
     pub env: Environment,
+    /// Finds the setup commands after a crash.
+    pub marker: Option<ProcessMarker>,
 }
 
 /// The content of all files that are not ignored: the id of a git tree, or a digest without git.
@@ -164,6 +167,15 @@ impl Workspace {
     /// Where the agent works.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// The top of the directory tree that the agent works in: that of the worktree or of the repository.
+    pub fn root(&self) -> &Path {
+        match &self.kind {
+            Kind::Worktree { root, .. } => root,
+            Kind::InPlace { repo: Some(repo), .. } => &repo.root,
+            Kind::InPlace { repo: None, .. } => &self.folder,
+        }
     }
 
     pub fn kind(&self) -> &Kind {

@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use belay_drive::environment::Environment;
 use belay_drive::process_marker::ProcessMarker;
-use belay_hooks::local_facts::process::start_time;
-use belay_review::task::Budget;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
+use belay_hooks::local_facts::process::{running_since, start_time};
+use belay_review::task::{Budget, Spend};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::error::RunnerError;
 use crate::progress::RunOutput;
@@ -44,6 +44,8 @@ pub(crate) struct AgentCommand<'a> {
     pub(crate) timeout: Duration,
     pub(crate) budget: Budget,
     pub(crate) env: &'a Environment,
+    /// The program of Belay.
+    pub(crate) belay: &'a Path,
 }
 
 impl AgentCommand<'_> {
@@ -101,23 +103,27 @@ pub(crate) fn end_leftovers(path: PathBuf) {
 }
 
 impl AgentRun {
-    /// Starts a run. Its output goes to files, so that it survives this process.
-    pub(crate) fn start(command: &AgentCommand<'_>, dir: &TaskDir, attempt: u32) -> Result<Self, RunnerError> {
+    /// Starts a run. Its output goes to files, so that it survives this process. `spent_before`: what the session that it
+    /// continues has cost.
+    pub(crate) fn start(
+        command: &AgentCommand<'_>,
+        dir: &TaskDir,
+        attempt: u32,
+        spent_before: Spend,
+    ) -> Result<Self, RunnerError> {
         let (output, stderr) = (dir.run_file(attempt, "jsonl"), dir.run_file(attempt, "stderr"));
         let create = |path: &Path| {
             let created = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
             created.map_err(|source| RunnerError::Write { path: path.to_owned(), source })
         };
         let (stdout_file, stderr_file) = (create(&output)?, create(&stderr)?);
-        let spawned = std::env::current_exe().and_then(|belay| {
-            let mut process = Command::new(belay);
-            process.args(command.args()).env_clear().envs(command.env.iter());
-            process.current_dir(command.dir).process_group(0);
-            marker(dir, attempt).attach(&mut process)?;
-            process.stdin(Stdio::null()).stdout(stdout_file).stderr(stderr_file).spawn()
-        });
+        let mut process = Command::new(command.belay);
+        process.args(command.args()).env_clear().envs(command.env.iter());
+        process.current_dir(command.dir).process_group(0);
+        process.stdin(Stdio::null()).stdout(stdout_file).stderr(stderr_file);
+        let spawned = marker(dir, attempt).attach(&mut process).and_then(|()| process.spawn());
         let child = spawned.map_err(|source| RunnerError::Invalid(format!("cannot start `belay exec`: {source}")))?;
-        let process = RunProcess { pid: child.id(), start_time: start_time(child.id()) };
+        let process = RunProcess { pid: child.id(), start_time: start_time(child.id()), spent_before };
         let written = write_json(&dir.run_file(attempt, "json"), &process);
         let run = Self { process: Some(process), child: Some(child), output, stderr, marker: marker(dir, attempt) };
         // Without it, not every system could find the run after a crash.
@@ -172,6 +178,11 @@ impl AgentRun {
         Ok(RunEnd { output, stderr: self.stderr_tail() })
     }
 
+    /// What the session that the run continues has cost before.
+    pub(crate) fn spent_before(&self) -> Spend {
+        self.process.as_ref().map(|process| process.spent_before).unwrap_or_default()
+    }
+
     /// A process before this one started it.
     pub(crate) fn is_adopted(&self) -> bool {
         self.child.is_none()
@@ -189,15 +200,11 @@ impl AgentRun {
         }
     }
 
-    /// A pid is used again; its start time is not.
+    /// A pid is used again; its start time is not. Without start times nothing is known, and nothing is signalled: the pid
+    /// may be that of another program by now.
     fn is_same_process(&self) -> bool {
-        let (Some(pid), Some(process)) = (self.pid(), &self.process) else { return false };
-        match (process.start_time, start_time(process.pid)) {
-            (Some(recorded), Some(current)) => recorded == current,
-            // Not Linux: the pid has to do.
-            (None, None) => test_kill_process(pid).is_ok(),
-            _ => false,
-        }
+        let Some(process) = &self.process else { return false };
+        process.start_time.is_some() && process.start_time == running_since(process.pid)
     }
 
     fn signal(&self, signal: Signal) {

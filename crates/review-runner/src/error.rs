@@ -38,6 +38,8 @@ pub enum RunnerError {
     NothingBuilt,
     #[error("the task is still running")]
     StillRunning,
+    #[error("the result of the task is being landed or archived")]
+    Landing,
     #[error("the journal of {id} is damaged at line {line}: {why}")]
     Damaged { id: String, line: usize, why: String },
     #[error("cannot write {}: {source}", path.display())]
@@ -68,6 +70,7 @@ impl RunnerError {
             Self::StillRunning => {
                 "wait for it (`belay review watch ID`) or cancel it (`belay review cancel ID`)".to_owned()
             }
+            Self::Landing => "try again in a moment".to_owned(),
             Self::Record(RecordError::NoBudget) => "resume it with a larger --budget".to_owned(),
             _ => return None,
         };

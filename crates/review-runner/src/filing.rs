@@ -32,6 +32,8 @@ pub(crate) struct Filing {
     by: String,
 }
 
+/// Stands for no limit: 136 years.
+const NO_TIMEOUT_SECS: u64 = u32::MAX as u64;
 /// Longest prompt.
 const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 /// Longest title, in characters.
@@ -77,7 +79,7 @@ pub(crate) fn check(
         round_timeout_secs: request
             .round_timeout_secs
             .or_else(|| review.round_timeout.get().map(|timeout| timeout.as_secs()))
-            .unwrap_or(u64::from(u32::MAX)),
+            .map_or(NO_TIMEOUT_SECS, |secs| secs.min(NO_TIMEOUT_SECS)),
         budget: Budget { micros: request.budget_micros, tokens: request.budget_tokens },
         policy: belay_review::convergence::Policy::default(),
     };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use belay_config::Config;
+use belay_review::task::Spend;
 
 /// The resident process.
 pub trait Host: Send + Sync + fmt::Debug {
@@ -15,6 +16,9 @@ pub trait Host: Send + Sync + fmt::Debug {
 
     /// Whether a person or Belay holds this session (`agent:id`).
     fn is_held(&self, session: &str) -> bool;
+
+    /// What a session (`agent:id`) and its sub-agents have cost so far, as Belay has observed it.
+    fn session_spend(&self, session: &str) -> Option<Spend>;
 
     /// Whether a session that has not ended works below this directory.
     fn has_live_session(&self, dir: &Path) -> bool;

@@ -1,11 +1,11 @@
 //! A task with its journal open: the only way to change one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use belay_clock::now;
 use belay_drive::workspace::Workspace;
 use belay_review::Task;
-use belay_review::task::Record;
+use belay_review::task::{BuildStart, Record, WorkspaceMode};
 
 use crate::error::RunnerError;
 use crate::read;
@@ -58,14 +58,25 @@ impl OpenTask {
         self.dir.read_json("workspace.json")
     }
 
-    /// The tree of the last finished build.
+    /// The tree of the last finished build that was not reverted.
     pub(crate) fn built_tree(&self) -> Option<String> {
-        self.task.rounds.iter().rev().find_map(|round| round.built.as_ref()).map(|built| built.tree.clone())
+        let rounds = &self.task.rounds;
+        let reverted: Vec<u32> = rounds
+            .iter()
+            .filter_map(|round| match round.start {
+                BuildStart::Reverted { fix_of } if round.built.is_none() => Some(fix_of),
+                _ => None,
+            })
+            .collect();
+        let kept = rounds.iter().rev().filter(|round| !reverted.contains(&round.number));
+        kept.filter_map(|round| round.built.as_ref()).map(|built| built.tree.clone()).next()
     }
 
-    /// The directory in which the builder works, if it is the person's own: only one task may use it at a time.
+    /// The directory that the builder changes, if it is the person's own: only one task may use it at a time. Snapshots see
+    /// the whole repository.
     pub(crate) fn exclusive_dir(&self) -> Option<PathBuf> {
-        use belay_review::task::WorkspaceMode;
-        (self.task.spec.workspace == WorkspaceMode::InPlace).then(|| PathBuf::from(&self.task.spec.folder))
+        let folder = Path::new(&self.task.spec.folder);
+        let repository = folder.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
+        (self.task.spec.workspace == WorkspaceMode::InPlace).then(|| repository.unwrap_or(folder).to_owned())
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct StepContext {
     pub(crate) config: Config,
     /// Directory of the user's configuration, for templates.
     pub(crate) config_dir: PathBuf,
+    /// The program of this process.
+    pub(crate) belay: PathBuf,
     /// Belay's home directory, if it is not the default one.
     pub(crate) belay_home: Option<PathBuf>,
     /// Directory of worktrees.
@@ -79,7 +81,7 @@ pub(crate) fn perform(context: &StepContext) -> Performed {
         Ok(performed) => performed,
         // What fails because it was stopped has not failed.
         Err(_) if context.cancel.is_set() => Performed::Interrupted { spend: Spend::default() },
-        Err(error) => crashed(&error),
+        Err(error) => crashed(&error, Spend::default()),
     }
 }
 
@@ -94,12 +96,13 @@ pub(crate) fn recover(context: &StepContext) -> Performed {
         Step::Build { .. } => build::recover(context),
         Step::Review { reviewer, kind, .. } => review::recover(context, reviewer, *kind),
     };
-    recovered.unwrap_or_else(|error| crashed(&error))
+    recovered.unwrap_or_else(|error| crashed(&error, Spend::default()))
 }
 
-fn crashed(error: &RunnerError) -> Performed {
+/// What the step has cost counts, also if its result cannot be used.
+fn crashed(error: &RunnerError, spend: Spend) -> Performed {
     let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
-    Performed::new(StepOutcome::Crashed { why: format!("{error}{hint}") })
+    Performed::Finished { outcome: StepOutcome::Crashed { why: format!("{error}{hint}") }, spend }
 }
 
 impl StepContext {
@@ -117,7 +120,7 @@ impl StepContext {
     pub(crate) fn workspace(&self) -> Result<Workspace, RunnerError> {
         let workspace: Option<Workspace> = self.dir.read_json("workspace.json")?;
         let workspace = workspace.ok_or_else(|| RunnerError::Invalid("the task has no workspace".to_owned()))?;
-        Ok(workspace.with_env(self.environment()?.variables()))
+        Ok(workspace.with_env(self.environment()?.variables()).with_cancel(self.cancel.handle()))
     }
 
     pub(crate) fn prompts(&self) -> Result<Prompts, RunnerError> {

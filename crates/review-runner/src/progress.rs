@@ -35,6 +35,8 @@ pub(crate) struct RunOutput {
 const TAIL_BYTES: u64 = 64 * 1024;
 /// A run prints at most this much: the rest is not read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// Longest text of an agent in the progress.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// Longest line of progress.
 const MAX_LINE_BYTES: usize = 400;
 
@@ -105,8 +107,9 @@ impl RunOutput {
     }
 
     fn push_text(&mut self, text: &str) {
-        // What is shown is redacted; the artifacts have what was really said.
+        // What is shown is redacted, as a whole: a key may take several lines. The artifacts have what was really said.
+        let text = Excerpt::with_limit(text.trim(), MAX_TEXT_BYTES);
         let shown = |line: &str| Excerpt::with_limit(line.trim_end(), MAX_LINE_BYTES).as_str().to_owned();
-        self.lines.extend(text.trim().lines().map(shown));
+        self.lines.extend(text.as_str().lines().map(shown));
     }
 }

@@ -121,7 +121,8 @@ pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task) -> ReviewSu
         title: Excerpt::new(&spec.title).as_str().to_owned(),
         folder: spec.folder.clone(),
         phase: phase(&task.phase),
-        status: sentences::status(task),
+        // Errors of agents and commands may hold secrets.
+        status: Excerpt::new(&sentences::status(task)).as_str().to_owned(),
         waiting: task.waiting.as_ref().map(wait),
         since: task.since,
         filed_at: filed.at,

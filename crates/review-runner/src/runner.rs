@@ -1,6 +1,6 @@
 //! The runner: files tasks, takes decisions, lands results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) root: PathBuf,
     pub(crate) worktrees: PathBuf,
     pub(crate) config_dir: PathBuf,
+    /// The program of this process. Resolved once: after an upgrade, the system names a file that is gone.
+    pub(crate) belay: PathBuf,
     pub(crate) belay_home: Option<PathBuf>,
     pub(crate) limits: Arc<Limits>,
     state: Mutex<State>,
@@ -53,6 +55,8 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) tasks: BTreeMap<String, Entry>,
+    /// Ended tasks whose result is being landed or archived.
+    claimed: BTreeSet<String>,
     /// Nothing new starts.
     pub(crate) paused: bool,
     pub(crate) shutdown: bool,
@@ -65,6 +69,19 @@ pub(crate) struct State {
 pub(crate) struct Entry {
     pub(crate) task: Arc<Mutex<OpenTask>>,
     pub(crate) in_flight: Option<InFlight>,
+}
+
+/// An ended task whose result is landed or archived. Until it is dropped, nothing else changes the task.
+struct Claim<'r> {
+    runner: &'r Runner,
+    open: OpenTask,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.runner.shared.lock().claimed.remove(self.open.dir.id());
+        self.runner.shared.changed.notify_all();
+    }
 }
 
 /// A step that runs.
@@ -98,6 +115,7 @@ impl Runner {
             // State and configuration are in one directory only if a home directory was chosen.
             belay_home: (config_dir == paths.state()).then(|| config_dir.clone()),
             config_dir,
+            belay: std::env::current_exe()?,
             limits: Arc::new(Limits::load(paths.state().join("limits.json"))),
             state: Mutex::new(State { paused: pause_file(&root).exists(), ..State::default() }),
             changed: Condvar::new(),
@@ -185,6 +203,9 @@ impl Runner {
             ReviewDecision::Archive => return self.archive(&dir),
         };
         let mut state = self.shared.lock();
+        if state.claimed.contains(dir.id()) {
+            return Err(RunnerError::Landing);
+        }
         let task = match state.tasks.get(dir.id()) {
             Some(entry) => Arc::clone(&entry.task),
             None => Arc::new(Mutex::new(OpenTask::open(dir.clone())?)),
@@ -216,10 +237,12 @@ impl Runner {
     /// Merges or applies the result of an ended task.
     pub fn land(&self, request: &LandReviewRequest, by: &str) -> Result<LandedView, RunnerError> {
         let dir = self.resolve(&request.id)?;
-        let (open, tree) = self.open_result(&dir)?;
-        let workspace = workspace(&open)?;
+        let claim = self.claim_result(&dir)?;
+        let open = &claim.open;
+        let tree = result_tree(open)?;
+        let workspace = workspace(open)?;
         let how = if request.apply { Land::Apply } else { Land::Merge };
-        let message = commit_message(&open);
+        let message = commit_message(open);
         let landed = workspace.land(&tree, how, &message)?;
         let (text, commit) = match landed {
             Landed::Merged { commit, .. } => (format!("merged as {}", short(&commit)), Some(commit)),
@@ -231,7 +254,7 @@ impl Runner {
         let record = LandRecord { at: now(), by: by.to_owned(), message: text.clone(), commit: commit.clone() };
         dir.write_json("landed.json", &record)?;
         open.write_derived();
-        let kept = match workspace.remove(&tree, self.shared.host.has_live_session(workspace.dir())) {
+        let kept = match workspace.remove(&tree, self.shared.host.has_live_session(workspace.root())) {
             Ok(Removed::Kept(because)) => Some(because.to_string()),
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
@@ -243,17 +266,19 @@ impl Runner {
 
     /// Keeps the result as a branch, and removes the worktree.
     fn archive(&self, dir: &TaskDir) -> Result<ReviewSummaryView, RunnerError> {
-        let (open, tree) = self.open_result(dir)?;
-        let workspace = workspace(&open)?;
+        let claim = self.claim_result(dir)?;
+        let open = &claim.open;
+        let tree = result_tree(open)?;
+        let workspace = workspace(open)?;
         workspace.archive(&tree)?;
-        match workspace.remove(&tree, self.shared.host.has_live_session(workspace.dir()))? {
+        match workspace.remove(&tree, self.shared.host.has_live_session(workspace.root()))? {
             Removed::Kept(because) => Err(RunnerError::Invalid(format!("the worktree is kept: {because}"))),
             _ => Ok(read::summary(&open.dir, &open.filed, &open.task)),
         }
     }
 
-    /// An ended task and its result.
-    fn open_result(&self, dir: &TaskDir) -> Result<(OpenTask, TreeId), RunnerError> {
+    /// Takes an ended task. A decision that would continue it is refused meanwhile.
+    fn claim_result(&self, dir: &TaskDir) -> Result<Claim<'_>, RunnerError> {
         let mut state = self.shared.lock();
         while let Some(entry) = state.tasks.get(dir.id()) {
             let is_final = entry.task.lock().unwrap_or_else(PoisonError::into_inner).task.phase.is_final();
@@ -271,10 +296,15 @@ impl Runner {
                 }
             }
         }
-        drop(state);
+        if state.claimed.contains(dir.id()) {
+            return Err(RunnerError::Landing);
+        }
         let open = OpenTask::open(dir.clone())?;
-        let tree = open.built_tree().ok_or(RunnerError::NothingBuilt)?;
-        Ok((open, TreeId::new(tree)))
+        if !open.task.phase.is_final() {
+            return Err(RunnerError::StillRunning);
+        }
+        state.claimed.insert(dir.id().to_owned());
+        Ok(Claim { runner: self, open })
     }
 
     /// Pauses or resumes the queue. Running steps finish.
@@ -357,6 +387,10 @@ fn insert(state: &mut State, open: OpenTask) {
 fn is_queued(entry: &Entry) -> bool {
     let open = entry.task.lock().unwrap_or_else(PoisonError::into_inner);
     entry.in_flight.is_none() && matches!(open.task.phase, belay_review::task::Phase::Queued)
+}
+
+fn result_tree(open: &OpenTask) -> Result<TreeId, RunnerError> {
+    open.built_tree().map(TreeId::new).ok_or(RunnerError::NothingBuilt)
 }
 
 /// The workspace, whose git runs in the environment of the shell that filed the task.

@@ -1,6 +1,6 @@
 //! Decides which steps run now. Sleeps until something happens: an idle queue costs nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ use crate::runner::{Entry, InFlight, Shared, State};
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a paused session is checked.
 const PAUSE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest sleep while a time is awaited. The clock of a sleep stands still while the machine is suspended.
+const MAX_SLEEP: Duration = Duration::from_secs(60);
 /// How long a task waits after its journal could not be written.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
@@ -50,7 +52,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         }
         state = match wake_at {
             Some(at) => {
-                let wait = at.saturating_since(now()).max(Duration::from_millis(1));
+                let wait = at.saturating_since(now()).clamp(Duration::from_millis(1), MAX_SLEEP);
                 shared.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
             }
             None => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -189,7 +191,12 @@ fn is_account_busy(state: &State, context: &StepContext) -> bool {
     state.tasks.values().filter(uses).count() >= most
 }
 
-/// The task that works in this directory.
+/// Whether work in one directory can disturb work in the other.
+fn overlaps(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+/// The task that works in this directory, above it or below it.
 fn lock_holder(state: &State, id: &str, dir: Option<PathBuf>) -> Option<String> {
     let dir = dir?;
     // A task that has begun keeps its directory between its steps, too: its work is half done.
@@ -198,13 +205,13 @@ fn lock_holder(state: &State, id: &str, dir: Option<PathBuf>) -> Option<String> 
             return false;
         }
         match &entry.in_flight {
-            Some(in_flight) => in_flight.exclusive_dir.as_ref() == Some(&dir),
+            Some(in_flight) => in_flight.exclusive_dir.as_ref().is_some_and(|other| overlaps(other, &dir)),
             None => {
                 let open = lock(&entry.task);
                 // One that waits for the directory itself holds nothing, or two would wait for each other.
                 let has_begun = !matches!(open.task.phase, Phase::Queued) && !open.task.phase.is_final();
                 let waits = matches!(open.task.waiting, Some(Waiting::Lock { .. }));
-                has_begun && !waits && open.exclusive_dir().as_ref() == Some(&dir)
+                has_begun && !waits && open.exclusive_dir().is_some_and(|other| overlaps(&other, &dir))
             }
         }
     };
@@ -245,6 +252,7 @@ fn context(
         run,
         config: config.clone(),
         config_dir: shared.config_dir.clone(),
+        belay: shared.belay.clone(),
         belay_home: shared.belay_home.clone(),
         worktrees: shared.worktrees.clone(),
         limits: Arc::clone(&shared.limits),

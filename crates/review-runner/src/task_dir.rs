@@ -21,7 +21,7 @@ use belay_core::Timestamp;
 use belay_fs::{FileMode, Links};
 use belay_ipc::views::{ArtifactView, ReviewSummaryView};
 use belay_review::Task;
-use belay_review::task::{Record, TaskSpec};
+use belay_review::task::{Record, Spend, TaskSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,9 @@ pub(crate) struct RunProcess {
     pub(crate) pid: u32,
     /// With the pid, identifies the process after a restart.
     pub(crate) start_time: Option<u64>,
+    /// What the session that it continues has cost before.
+    #[serde(default)]
+    pub(crate) spent_before: Spend,
 }
 
 /// What became of a result.

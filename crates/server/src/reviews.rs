@@ -11,7 +11,7 @@ use belay_ipc::{
     DecideReviewRequest, ErrorBody, ErrorCode, FileReviewRequest, LandReviewRequest, PauseReviewsRequest,
     ReviewRequest, ReviewsRequest,
 };
-use belay_review_runner::{FiledBy, Host, Runner, RunnerError, read, root};
+use belay_review_runner::{FiledBy, Host, Runner, RunnerError, Spend, read, root};
 use belay_store::SessionQuery;
 
 use crate::state::DaemonState;
@@ -71,9 +71,19 @@ impl Host for ReviewHost {
 
     fn is_held(&self, session: &str) -> bool {
         let Some(shared) = self.0.upgrade() else { return true };
-        let key = SessionKey::parse(session);
-        let row = key.and_then(|key| shared.readers.get().ok()?.session(&key).ok().flatten());
+        let Some(key) = SessionKey::parse(session) else { return false };
+        // If the store does not answer, nothing goes on.
+        let Ok(row) = shared.readers.get().and_then(|store| store.session(&key)) else { return true };
         row.is_some_and(|row| row.state.is_paused())
+    }
+
+    fn session_spend(&self, session: &str) -> Option<Spend> {
+        let (shared, key) = (self.0.upgrade()?, SessionKey::parse(session)?);
+        let row = shared.readers.get().ok()?.session(&key).ok()??;
+        let all = [row.details.spent, row.descendants];
+        // A model without a price is charged as `belay run` does.
+        let micros = all.iter().map(|spent| spent.cost_micros.saturating_add(spent.unpriced_micros)).sum();
+        Some(Spend { micros, tokens: all.iter().map(|spent| spent.usage.total()).sum(), millis: 0 })
     }
 
     fn has_live_session(&self, dir: &Path) -> bool {
@@ -204,7 +214,9 @@ pub(crate) fn to_ipc_error(error: RunnerError) -> ErrorBody {
         RunnerError::Ambiguous { .. } => ErrorCode::Ambiguous,
         RunnerError::QueueFull { .. } => ErrorCode::QueueFull,
         RunnerError::OutsideRoots(_) => ErrorCode::Forbidden,
-        RunnerError::StillRunning | RunnerError::Record(_) | RunnerError::Land(_) => ErrorCode::Conflict,
+        RunnerError::StillRunning | RunnerError::Landing | RunnerError::Record(_) | RunnerError::Land(_) => {
+            ErrorCode::Conflict
+        }
         RunnerError::Damaged { .. } | RunnerError::Write { .. } | RunnerError::Config(_) => ErrorCode::Internal,
         _ => ErrorCode::Refused,
     };

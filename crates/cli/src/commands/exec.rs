@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use belay_agents::headless::{Access, HeadlessEvent};
@@ -79,6 +80,8 @@ impl From<AccessArg> for Access {
     }
 }
 
+/// Text in the JSON of a run. The rest is left out.
+const MAX_PROGRESS_BYTES: usize = 32 * 1024 * 1024;
 /// A larger prompt or schema is refused.
 const MAX_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -109,7 +112,8 @@ pub(crate) fn run(context: &Context, args: &ExecArgs) -> CommandResult {
     let cancel = CancelHandle::default();
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let signals_handle = signals.handle();
-    let view = ProgressView { context, printer: Printer(&context.out), line: Mutex::default() };
+    let view =
+        ProgressView { context, printer: Printer(&context.out), line: Mutex::default(), printed: AtomicUsize::new(0) };
     let canceller = cancel.clone();
     let listener = std::thread::spawn(move || signals.forever().for_each(|_| canceller.cancel()));
     let result = headless::run(&headless_run, belay, idle_exit, &view, &cancel);
@@ -156,9 +160,22 @@ struct ProgressView<'a> {
     printer: Printer<'a>,
     /// The line that the agent is writing. Some agents send it word by word.
     line: Mutex<String>,
+    /// Bytes of text that were printed as JSON.
+    printed: AtomicUsize,
 }
 
 impl ProgressView<'_> {
+    /// Whether an event is printed as JSON. A program that floods its output must not fill the disk of the reader; what a
+    /// run costs and how it ends is always printed.
+    fn fits(&self, event: &HeadlessEvent) -> bool {
+        let length = match event {
+            HeadlessEvent::Text { text } | HeadlessEvent::TextDelta { text } => text.len(),
+            HeadlessEvent::ToolCall { tool, input } => tool.len() + input.len(),
+            _ => return true,
+        };
+        self.printed.fetch_add(length, Ordering::Relaxed) + length <= MAX_PROGRESS_BYTES
+    }
+
     /// Prints the lines that are complete.
     fn print_lines(&self, text: &str) {
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
@@ -196,8 +213,10 @@ impl Observer for ProgressView<'_> {
     fn event(&self, event: &HeadlessEvent) {
         let out = &self.context.out;
         if out.json {
-            // A reader that is gone does not stop the agent.
-            let _ = out.json(event);
+            if self.fits(event) {
+                // A reader that is gone does not stop the agent.
+                let _ = out.json(event);
+            }
             return;
         }
         if let HeadlessEvent::TextDelta { text } = event {

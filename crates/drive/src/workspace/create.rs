@@ -208,8 +208,8 @@ pub(super) fn update_submodules(git: &Git, options: &[&str]) -> Result<(), Works
 }
 
 fn run_setup(command: &str, dir: &Path, spec: &WorkspaceSpec, cancel: &CancelHandle) -> Result<(), WorkspaceError> {
-    let env = Some(clean_environment(&spec.env));
-    let run = CommandRun { command, dir, env: &env, timeout: spec.setup_timeout, grace: GRACE, cancel, marker: None };
+    let (env, marker) = (Some(clean_environment(&spec.env)), spec.marker.as_ref());
+    let run = CommandRun { command, dir, env: &env, timeout: spec.setup_timeout, grace: GRACE, cancel, marker };
     let failed = |source| WorkspaceError::Io { what: format!("cannot run the setup command `{command}`"), source };
     let exit = run_command(&run).map_err(failed)?;
     if exit.succeeded() {

@@ -63,6 +63,7 @@ impl Project {
             setup: Vec::new(),
             setup_timeout: None,
             env: self.env(),
+            marker: None,
         }
     }
 

@@ -39,6 +39,21 @@ pub fn start_time(_pid: u32) -> Option<u64> {
     None
 }
 
+/// Like [`start_time`], for a process that has not exited. One that has exited, and whose parent has not asked for its
+/// status, still has a start time.
+#[cfg(target_os = "linux")]
+pub fn running_since(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    fields.nth(18)?.parse().ok().filter(|_| !["Z", "X"].contains(&state))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn running_since(_pid: u32) -> Option<u64> {
+    None
+}
+
 /// Appends a message to the standard error of a process, if permitted. Does not block: that may be a pipe which is full
 /// or which no process reads, and nothing ends a hook that waits for it.
 pub fn write_to_stderr_of(pid: u32, text: &str) {
@@ -106,5 +121,19 @@ mod tests {
         drop(reader);
         write_to_stderr_of(agent.id(), "paused");
         end(agent);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_has_exited_does_not_run() {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let own = std::process::id();
+        assert!(running_since(own).is_some() && running_since(own) == start_time(own));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        // Waits for its exit, and does not take its status.
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert!(start_time(child.id()).is_some() && running_since(child.id()).is_none());
+        child.wait().unwrap();
     }
 }

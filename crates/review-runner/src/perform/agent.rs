@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use belay_clock::now;
+use belay_core::SessionKey;
 use belay_drive::headless::{Ending, HeadlessResult};
 use belay_drive::limits;
 use belay_review::task::{Role, Spend, StepOutcome};
@@ -50,8 +51,11 @@ pub(super) fn run(context: &StepContext, turn: &AgentTurn<'_>) -> Result<AgentEn
         timeout: context.timeout(),
         budget: context.task.budget_left(),
         env: &env,
+        belay: &context.belay,
     };
-    let run = AgentRun::start(&command, &context.dir, context.run.attempt)?;
+    let resumed = context.run.resume.as_deref();
+    let before = resumed.and_then(|session| context.host.session_spend(session)).unwrap_or_default();
+    let run = AgentRun::start(&command, &context.dir, context.run.attempt, before)?;
     wait(context, turn.role, run)
 }
 
@@ -64,23 +68,41 @@ pub(super) fn adopt(context: &StepContext, role: &Role) -> Result<AgentEnd, Runn
 }
 
 fn wait(context: &StepContext, role: &Role, run: AgentRun) -> Result<AgentEnd, RunnerError> {
-    let is_adopted = run.is_adopted();
+    let (is_adopted, before) = (run.is_adopted(), run.spent_before());
     let path = context.dir.run_file(context.run.attempt, "jsonl");
     let end = run.wait(&context.cancel, || context.host.task_changed(context.dir.id()));
     let RunEnd { output, stderr } = end.map_err(|source| RunnerError::Read { path, source })?;
     let Some(result) = output.result else {
-        let spend = output.spend;
+        let session = output.session.as_ref().zip(known_agent(&role.agent));
+        let session = session.map(|(id, agent)| SessionKey::new(agent.id, id).to_string());
+        let spend = charged(context, output.spend, session.as_deref(), before);
         return Ok(AgentEnd::Ended(match is_adopted || context.cancel.is_set() {
             // The process died with the one that started it, at a reboot for example.
             true => Performed::Interrupted { spend },
             false => Performed::Finished { outcome: StepOutcome::Crashed { why: last_line(&stderr) }, spend },
         }));
     };
-    let spend = Spend { micros: result.micros.unwrap_or(0), tokens: result.usage.total(), millis: result.duration_ms };
+    let reported =
+        Spend { micros: result.micros.unwrap_or(0), tokens: result.usage.total(), millis: result.duration_ms };
+    let spend = charged(context, reported, result.session.as_deref(), before);
     if result.ending == Ending::Finished {
         return Ok(AgentEnd::Answered { result: Box::new(result), spend });
     }
     Ok(AgentEnd::Ended(not_finished(context, role, &result, spend)))
+}
+
+/// What a run has cost. Most agents report money at the end only, and not for every model; Belay has observed the session,
+/// of which `before` was counted in earlier steps.
+fn charged(context: &StepContext, reported: Spend, session: Option<&str>, before: Spend) -> Spend {
+    if reported.micros > 0 {
+        return reported;
+    }
+    let observed = session.and_then(|session| context.host.session_spend(session)).unwrap_or_default();
+    Spend {
+        micros: observed.micros.saturating_sub(before.micros),
+        tokens: reported.tokens.max(observed.tokens.saturating_sub(before.tokens)),
+        millis: reported.millis,
+    }
 }
 
 fn not_finished(context: &StepContext, role: &Role, result: &HeadlessResult, spend: Spend) -> Performed {

@@ -4,10 +4,10 @@ use belay_drive::headless::HeadlessResult;
 use belay_drive::workspace::{TreeId, Workspace};
 use belay_review::diff::ChangedLines;
 use belay_review::prompt::objections;
-use belay_review::task::{BuildStart, Built, Round, Spend, StepOutcome};
+use belay_review::task::{BuildStart, Built, Round, StepOutcome};
 
 use super::agent::{self, AgentEnd, AgentTurn};
-use super::{Performed, StepContext, numbered};
+use super::{Performed, StepContext, crashed, numbered};
 use crate::error::RunnerError;
 use crate::prompts;
 use crate::task_dir::{read_artifact, write_artifact};
@@ -30,7 +30,8 @@ pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
         schema: None,
     };
     match agent::run(context, &turn)? {
-        AgentEnd::Answered { result, spend } => built(context, &workspace, round, &result, spend),
+        AgentEnd::Answered { result, spend } => Ok(built(context, &workspace, round, &result)
+            .map_or_else(|error| crashed(&error, spend), |outcome| Performed::Finished { outcome, spend })),
         AgentEnd::Ended(performed) => Ok(performed),
     }
 }
@@ -39,7 +40,8 @@ pub(super) fn recover(context: &StepContext) -> Result<Performed, RunnerError> {
     let workspace = context.workspace()?;
     let round = current_round(context)?;
     match agent::adopt(context, &context.task.spec.builder)? {
-        AgentEnd::Answered { result, spend } => built(context, &workspace, round, &result, spend),
+        AgentEnd::Answered { result, spend } => Ok(built(context, &workspace, round, &result)
+            .map_or_else(|error| crashed(&error, spend), |outcome| Performed::Finished { outcome, spend })),
         AgentEnd::Ended(performed) => Ok(performed),
     }
 }
@@ -98,8 +100,7 @@ fn built(
     workspace: &Workspace,
     round: &Round,
     result: &HeadlessResult,
-    spend: Spend,
-) -> Result<Performed, RunnerError> {
+) -> Result<StepOutcome, RunnerError> {
     let name = numbered(round.number, "-work-output.md");
     write_artifact(context.artifacts(), &name, result.answer.as_bytes())?;
     let before = tree_before(context, workspace, round.number);
@@ -115,5 +116,5 @@ fn built(
         objections: objections(&result.answer),
         tree: tree.to_string(),
     };
-    Ok(Performed::Finished { outcome: StepOutcome::Built(built), spend })
+    Ok(StepOutcome::Built(built))
 }

@@ -1,6 +1,7 @@
 //! Runs a gate on the tree that was built.
 
 use belay_drive::gate::{self, GateRun};
+use belay_drive::workspace::TreeId;
 use belay_review::task::{GateResult, Spend, Step, StepOutcome};
 
 use super::{Performed, StepContext, numbered};
@@ -34,9 +35,15 @@ pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, 
     if outcome.timed_out {
         return Ok(Performed::Finished { outcome: StepOutcome::TimedOut, spend });
     }
+    let built = context.task.current_round().and_then(|round| round.built.as_ref());
+    let tree = match built.map(|built| TreeId::new(built.tree.clone())) {
+        // New files, such as caches that a gate leaves behind, do not count.
+        Some(built) if workspace.modified(&built, &bound.tree)?.is_empty() => built,
+        _ => bound.tree,
+    };
     let result = GateResult {
         command: command.clone(),
-        tree: bound.tree.to_string(),
+        tree: tree.to_string(),
         passed: outcome.passed,
         summary: outcome.summary,
     };

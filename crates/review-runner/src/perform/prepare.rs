@@ -6,7 +6,9 @@ use belay_drive::workspace::{Mode, Workspace, WorkspaceSpec};
 use belay_review::task::{StepOutcome, TaskSpec, WorkspaceMode};
 
 use super::{Performed, StepContext};
+use crate::agent_run::marker;
 use crate::error::RunnerError;
+use crate::instructions;
 
 pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
     let spec = &context.task.spec;
@@ -20,9 +22,11 @@ pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
             setup: context.config.drive.setup.clone(),
             setup_timeout: Some(context.timeout()),
             env: context.environment()?.variables(),
+            marker: Some(marker(&context.dir, context.run.attempt)),
         },
         context.cancel.handle(),
     )?;
+    instructions::record(context, &workspace)?;
     context.dir.write_json("workspace.json", &workspace)?;
     Ok(Performed::new(StepOutcome::Prepared))
 }

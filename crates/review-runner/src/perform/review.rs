@@ -4,18 +4,25 @@ use belay_drive::headless::HeadlessResult;
 use belay_drive::workspace::{TreeId, Workspace};
 use belay_review::Verdict;
 use belay_review::prompt::AnswerFormat;
-use belay_review::task::{ReviewKind, Role, Spend, StepOutcome, TaskSpec};
+use belay_review::task::{ReviewKind, Role, StepOutcome, TaskSpec};
 use belay_review::verdict::SCHEMA;
 
 use super::agent::{self, AgentEnd, AgentTurn};
-use super::{Performed, StepContext, file_part, known_agent, numbered};
+use super::{Performed, StepContext, crashed, file_part, known_agent, numbered};
 use crate::error::RunnerError;
+use crate::instructions;
 use crate::prompts::{self, ReviewInput};
 use crate::task_dir::{read_artifact, write_artifact};
 
 pub(super) fn perform(context: &StepContext, reviewer: &str, kind: ReviewKind) -> Result<Performed, RunnerError> {
     let role = role(context, reviewer)?;
     let workspace = context.workspace()?;
+    if let Some(built) = context.task.current_round().and_then(|round| round.built.as_ref()) {
+        let files = instructions::changed(context, &workspace, &role.agent, &TreeId::new(built.tree.clone()))?;
+        if !files.is_empty() {
+            return Ok(Performed::new(StepOutcome::InstructionsChanged { files }));
+        }
+    }
     let format = answer_format(role);
     let templates = context.prompts()?;
     let prompt = if context.run.reask {
@@ -37,7 +44,8 @@ pub(super) fn perform(context: &StepContext, reviewer: &str, kind: ReviewKind) -
     let before = workspace.snapshot("before-review")?;
     context.dir.write_json("before-review.json", &before)?;
     match agent::run(context, &turn)? {
-        AgentEnd::Answered { result, spend } => reviewed(context, &workspace, role, kind, &result, spend),
+        AgentEnd::Answered { result, spend } => Ok(reviewed(context, &workspace, role, kind, &result)
+            .map_or_else(|error| crashed(&error, spend), |outcome| Performed::Finished { outcome, spend })),
         AgentEnd::Ended(performed) => Ok(performed),
     }
 }
@@ -46,7 +54,8 @@ pub(super) fn recover(context: &StepContext, reviewer: &str, kind: ReviewKind) -
     let role = role(context, reviewer)?;
     let workspace = context.workspace()?;
     match agent::adopt(context, role)? {
-        AgentEnd::Answered { result, spend } => reviewed(context, &workspace, role, kind, &result, spend),
+        AgentEnd::Answered { result, spend } => Ok(reviewed(context, &workspace, role, kind, &result)
+            .map_or_else(|error| crashed(&error, spend), |outcome| Performed::Finished { outcome, spend })),
         AgentEnd::Ended(performed) => Ok(performed),
     }
 }
@@ -117,8 +126,7 @@ fn reviewed(
     role: &Role,
     kind: ReviewKind,
     result: &HeadlessResult,
-    spend: Spend,
-) -> Result<Performed, RunnerError> {
+) -> Result<StepOutcome, RunnerError> {
     write_artifact(context.artifacts(), &artifact(context, role, kind, "output"), result.answer.as_bytes())?;
     let verdict = match Verdict::parse(&result.answer) {
         Ok(verdict) => verdict,
@@ -127,8 +135,7 @@ fn reviewed(
             // A program that Belay does not know has no session to go on with: it must see the work again, or its
             // answer would be about nothing.
             let session = result.session.clone().filter(|_| belay_agents::find(&role.agent).is_some());
-            let outcome = StepOutcome::Unparsed { error, output, session };
-            return Ok(Performed::Finished { outcome, spend });
+            return Ok(StepOutcome::Unparsed { error, output, session });
         }
     };
     let before: Option<TreeId> = context.dir.read_json("before-review.json")?;
@@ -144,5 +151,5 @@ fn reviewed(
         }
         _ => after.to_string(),
     };
-    Ok(Performed::Finished { outcome: StepOutcome::Reviewed { verdict, tree }, spend })
+    Ok(StepOutcome::Reviewed { verdict, tree })
 }

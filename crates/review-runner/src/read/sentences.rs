@@ -93,6 +93,11 @@ pub(crate) fn attention(why: &Attention) -> String {
             format!("{} gave no verdict: {}", agent_name(reviewer), why.trim_end_matches('.'))
         }
         Attention::TreeChanged { reviewer } => format!("files changed during the review by {}", agent_name(reviewer)),
+        Attention::InstructionsChanged { reviewer, files } => format!(
+            "files that instruct {} are not those of the start: {}; read them, then resume or ask for a fix",
+            agent_name(reviewer),
+            files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ")
+        ),
         Attention::Refused { role, why } => format!("the {role} cannot run without you: {}", why.trim_end_matches('.')),
     }
 }

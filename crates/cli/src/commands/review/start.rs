@@ -112,7 +112,9 @@ fn request(context: &Context, args: &StartArgs) -> Result<FileReviewRequest, Com
         quorum: args.quorum,
         gates: args.accept.clone(),
         rounds: args.rounds,
-        round_timeout_secs: args.timeout.and_then(|timeout| timeout.get()).map(|timeout| timeout.as_secs().max(1)),
+        round_timeout_secs: args
+            .timeout
+            .map(|timeout| timeout.get().map_or(u64::MAX, |timeout| timeout.as_secs().max(1))),
         budget_micros,
         budget_tokens,
         workspace: Some(workspace.to_owned()),

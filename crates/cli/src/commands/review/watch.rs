@@ -59,7 +59,11 @@ pub(super) fn run(context: &Context, dir: &TaskDir) -> CommandResult {
                     return Ok(ExitStatus::Done);
                 }
                 Choice::Cancel => {
-                    drop(decide::decide_as(context, &view.summary.id, ReviewDecision::Cancel, user(context))?)
+                    let cancelled = decide::decide_as(context, &view.summary.id, ReviewDecision::Cancel, user(context));
+                    // It may have ended while the question was open.
+                    if !read::view(dir)?.summary.phase.has_ended() {
+                        cancelled?;
+                    }
                 }
             },
         }

@@ -71,3 +71,38 @@ fn a_conflict_is_explained_and_nothing_is_lost() {
     let branch = format!("belay/{}", ended.id());
     assert_eq!(project.git(&["show", &format!("{branch}:notes.txt")]), "two\n");
 }
+
+#[test]
+fn a_task_is_not_continued_while_it_lands() {
+    let project = Project::new();
+    let out = project.out();
+    // A filter of the person that waits while the result is written into the project.
+    let filter = format!(
+        "if [ -e '{0}/hold' ]; then echo landing >> '{0}/log'; read -r line < '{0}/go'; fi; cat",
+        out.display()
+    );
+    project.git(&["config", "filter.slow.smudge", &filter]);
+    project.write(".gitattributes", "notes.txt filter=slow\n");
+    project.commit("filter");
+    let builder = project.program("builder", BUILDS);
+    let reviewer = project.program("reviewer", APPROVES);
+    let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    std::fs::write(out.join("hold"), "").unwrap();
+    assert!(project.world.program("mkfifo").arg(out.join("go")).status().unwrap().success());
+    let mut landing = project.world.command(["review", "land", ended.id()]);
+    let landing = std::thread::spawn(move || landing.output().unwrap());
+    project.logged("landing");
+    for args in [&["answer", ended.id(), "--fix", "Write three."][..], &["land", ended.id()], &["archive", ended.id()]]
+    {
+        let refused = project.review(args);
+        assert_eq!(refused.code, Some(1), "{args:?}: {refused:?}");
+        assert!(refused.err.contains("the result of the task is being landed or archived"), "{args:?}: {refused:?}");
+    }
+    std::fs::remove_file(out.join("hold")).unwrap();
+    std::fs::write(out.join("go"), "go\n").unwrap();
+    let landed = landing.join().unwrap();
+    assert!(landed.status.success(), "{landed:?}");
+    assert_eq!(project.read("notes.txt"), "two\n");
+    project.ok(&["answer", ended.id(), "--fix", "Write three."]);
+}

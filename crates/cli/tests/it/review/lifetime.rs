@@ -1,5 +1,8 @@
 //! Tasks outlive the resident process, and the resident process does not leave before them.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use super::project::{APPROVES, BUILDS, HANGS, Project, wait_for_exit};
 
 #[test]
@@ -38,4 +41,31 @@ fn the_resident_process_waits_for_its_tasks() {
     busy.ok(&["queue", "resume"]);
     assert_eq!(busy.watch(&id).code, Some(0));
     wait_for_exit(pid);
+}
+
+#[test]
+fn a_task_goes_on_after_belay_was_replaced() {
+    let project = Project::new();
+    let belay = project.world.path("bin/belay");
+    std::fs::create_dir_all(belay.parent().unwrap()).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_belay"), &belay).unwrap();
+    let mut serve = project.world.program(belay.to_str().unwrap());
+    let mut serve = serve
+        .args(["serve", "--json", "--set", "serve.listen=127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    BufReader::new(serve.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    // As an upgrade does: a new file takes the name of the one that runs.
+    let new = belay.with_extension("new");
+    std::fs::copy(env!("CARGO_BIN_EXE_belay"), &new).unwrap();
+    std::fs::rename(&new, &belay).unwrap();
+    let builder = project.program("builder", BUILDS);
+    let ended = project.start(&["--builder", &builder, "--accept", "true"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(project.resident(), Some(serve.id()), "the old process ran it");
+    project.ok(&["land", ended.id()]);
+    assert!(project.world.run(&["stop"]).code == Some(0));
+    serve.wait().unwrap();
 }

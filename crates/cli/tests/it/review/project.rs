@@ -35,7 +35,15 @@ impl Project {
 
     /// With the user's configuration.
     pub(super) fn with_config(config: &str) -> Self {
-        let project = Self::without_git(config);
+        Self::under_git(Self::without_git(config))
+    }
+
+    /// With a variable in the person's shell.
+    pub(super) fn with_var(name: &str, value: &str) -> Self {
+        Self::under_git(Self::prepare("", |world| world.var(name, value)))
+    }
+
+    fn under_git(project: Self) -> Self {
         project.git(&["init", "--quiet", "--initial-branch", "main"]);
         project.write("notes.txt", "one\n");
         project.commit("start");
@@ -44,10 +52,14 @@ impl Project {
 
     /// A directory that is not under git.
     pub(super) fn without_git(config: &str) -> Self {
+        Self::prepare(config, |world| world)
+    }
+
+    fn prepare(config: &str, with: impl FnOnce(World) -> World) -> Self {
         // A git of the person that is newer than the system's.
         let git = belay_config::EnvSnapshot::from_process().find_executable("git").unwrap();
         let path = format!("{}:/usr/bin:/bin", git.parent().unwrap().display());
-        let world = World::new().var("BELAY_LISTEN", "127.0.0.1:0").var("PATH", path);
+        let world = with(World::new().var("BELAY_LISTEN", "127.0.0.1:0").var("PATH", path));
         world.write("home/.config/belay/config.toml", config);
         let identity = "[user]\nname = Ada\nemail = ada@example.com\n[protocol \"file\"]\nallow = always\n";
         world.write("home/.gitconfig", identity);

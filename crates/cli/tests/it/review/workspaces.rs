@@ -90,6 +90,37 @@ fn two_tasks_in_place_wait_for_each_other() {
 }
 
 #[test]
+fn tasks_in_place_in_one_repository_wait_for_each_other() {
+    let project = Project::with_config("[review]\nworkers = 2\n[drive]\nruns_per_account = 4\n");
+    project.write("sub/notes.txt", "one\n");
+    project.commit("sub");
+    assert!(project.world.program("mkfifo").arg(project.out().join("go")).status().unwrap().success());
+    let builder = project.program("builder", "read -r line < \"$OUT/go\"; echo two > notes.txt");
+    let options = ["--builder", &builder, "--accept", "true", "--in-place"];
+    let first = project.file(&options);
+    project.logged("builder start");
+    let sub = project.folder().join("sub").display().to_string();
+    let second = project.file(&[&options[..], &["--dir", &sub]].concat());
+    project.journal(&second, |records| records.iter().any(|record| record["record"] == "waits"));
+    let view = project.show(&second);
+    assert_eq!((view["waiting"]["for"].as_str(), view["waiting"]["holder"].as_str()), (Some("lock"), Some(&*first)));
+    for id in [&first, &second] {
+        std::fs::write(project.out().join("go"), "go\n").unwrap();
+        assert_eq!(project.watch(id).code, Some(0));
+    }
+    assert_eq!((project.read("notes.txt"), project.read("sub/notes.txt")), ("two\n".into(), "two\n".into()));
+}
+
+#[test]
+fn what_a_gate_leaves_behind_in_place_does_not_fail_the_next_gate() {
+    let project = Project::new();
+    let builder = project.program("builder", super::project::BUILDS);
+    let gates = ["--accept", "echo cache > cache.txt", "--accept", "test -f cache.txt"];
+    let ended = project.start(&[&["--builder", &builder, "--in-place"], &gates[..]].concat());
+    assert_eq!((ended.code, ended.status()), (Some(0), "All gates passed after 1 round."), "{ended:?}");
+}
+
+#[test]
 fn no_git_at_all_works_in_place() {
     let project = Project::without_git("");
     project.write("notes.txt", "one\n");
