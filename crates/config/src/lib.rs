@@ -56,7 +56,7 @@ pub use model::{
     ServeTlsConfig, WebhookConfig, WebhookFormat,
 };
 pub use paths::{PathError, Paths};
-pub use project::{PROJECT_FILE, ProjectFile};
+pub use project::{PROJECT_FILE, PROJECT_PROMPTS, ProjectFile};
 pub use proxy_model::{AuthMode, CompatConfig, ProxyConfig, UpstreamConfig};
 pub use rules_by_folder::{DiagnosticSink, RulesByFolder};
 pub use schema::json_schema;

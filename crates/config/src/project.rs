@@ -10,6 +10,8 @@ use crate::layer::Source;
 use crate::paths::{Paths, user_id};
 
 pub const PROJECT_FILE: &str = ".belay.toml";
+/// The directory with a project's own prompts.
+pub const PROJECT_PROMPTS: &str = ".belay/prompts";
 
 pub(crate) const MAX_PROJECT_FILE_BYTES: u64 = 64 * 1024;
 
@@ -22,13 +24,23 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// The nearest file from `from` upwards. The home directory and the root are not projects.
+    /// The nearest `.belay.toml` from `from` upwards.
     pub fn locate(paths: &Paths, from: &Path) -> Option<PathBuf> {
+        Self::locate_named(paths, from, PROJECT_FILE)
+    }
+
+    /// The nearest directory with prompts from `from` upwards.
+    pub fn locate_prompts(paths: &Paths, from: &Path) -> Option<PathBuf> {
+        Self::locate_named(paths, from, PROJECT_PROMPTS)?.canonicalize().ok()
+    }
+
+    /// The home directory and the root are not projects.
+    fn locate_named(paths: &Paths, from: &Path, name: &str) -> Option<PathBuf> {
         let from = std::fs::canonicalize(from).ok()?;
         let home = paths.user_home().and_then(|home| std::fs::canonicalize(home).ok());
         from.ancestors()
             .take_while(|folder| Some(*folder) != home.as_deref() && folder.parent().is_some())
-            .map(|folder| folder.join(PROJECT_FILE))
+            .map(|folder| folder.join(name))
             .find(|path| path.symlink_metadata().is_ok())
     }
 

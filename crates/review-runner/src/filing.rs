@@ -1,10 +1,11 @@
 //! Checks a task before it is filed: what would fail later is refused now, with what to do about it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use belay_clock::now;
-use belay_config::{Config, EnvSnapshot, ReviewConfig};
+use belay_config::{Config, EnvSnapshot, Paths, ReviewConfig};
 use belay_drive::environment::Environment;
 use belay_drive::workspace;
 use belay_ipc::FileReviewRequest;
@@ -14,6 +15,7 @@ use belay_review::task::{Budget, Role, TaskSpec, WorkspaceMode};
 use crate::error::RunnerError;
 use crate::open_task::OpenTask;
 use crate::task_dir::{FiledTask, TaskDir, create_private_dir};
+use crate::{project_templates, prompts};
 
 /// Who files a task, and what follows from that.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Filing {
     spec: TaskSpec,
     env: Environment,
     by: String,
+    /// Trusted templates of the project.
+    templates: BTreeMap<String, String>,
 }
 
 /// Stands for no limit: 136 years.
@@ -46,6 +50,7 @@ pub(crate) fn check(
     request: &FileReviewRequest,
     filed_by: &FiledBy<'_>,
     config: &Config,
+    paths: &Paths,
 ) -> Result<Filing, RunnerError> {
     let folder = folder(request, filed_by)?;
     let env = match filed_by {
@@ -85,7 +90,13 @@ pub(crate) fn check(
     };
     // The pure checks, before anything is written.
     Task::new(spec.clone(), now())?;
-    Ok(Filing { spec, env, by: request.by.clone().unwrap_or_else(|| "unknown".to_owned()) })
+    let templates = project_templates::find(paths, &folder);
+    let templates: BTreeMap<String, String> =
+        templates.into_iter().filter_map(|it| Some((it.name.to_owned(), it.text.ok()?))).collect();
+    // A mistake in one is reported now, and not in the middle of the task.
+    let config_dir = paths.config_file().parent().unwrap_or(Path::new("/")).to_owned();
+    prompts::templates(&config_dir, templates.clone()).map_err(|error| RunnerError::Invalid(error.to_string()))?;
+    Ok(Filing { spec, env, by: request.by.clone().unwrap_or_else(|| "unknown".to_owned()), templates })
 }
 
 /// Writes the task. It exists once its last file does.
@@ -103,6 +114,7 @@ pub(crate) fn store(root: &Path, config: &ReviewConfig, filing: Filing) -> Resul
     let stored = filing.env.save(&env_file).map_err(|source| write(&env_file, source)).and_then(|()| {
         create_private_dir(&artifacts).map_err(|source| write(&artifacts, source))?;
         let filed = FiledTask { at: now(), by: filing.by, spec: filing.spec, artifacts };
+        dir.write_json(prompts::PROJECT_TEMPLATES, &filing.templates)?;
         dir.write_json("task.json", &filed)?;
         OpenTask::open(dir.clone())
     });

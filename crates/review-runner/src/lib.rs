@@ -20,6 +20,7 @@
 //! | [`Runner`] | filing, deciding, landing; the scheduler |
 //! | [`task_dir`] | the files of a task |
 //! | [`import`] | finished tasks of another tool |
+//! | [`project_templates`] | prompts that a project brings along |
 //! | [`read`] | views of tasks from their files, for every reader |
 
 #![cfg(unix)]
@@ -33,6 +34,7 @@ mod instructions;
 mod open_task;
 mod perform;
 mod progress;
+pub mod project_templates;
 mod prompts;
 pub mod read;
 mod runner;

@@ -124,7 +124,8 @@ impl StepContext {
     }
 
     pub(crate) fn prompts(&self) -> Result<Prompts, RunnerError> {
-        prompts::templates(&self.config_dir).map_err(|error| RunnerError::Invalid(error.to_string()))
+        let project = self.dir.read_json(prompts::PROJECT_TEMPLATES)?.unwrap_or_default();
+        prompts::templates(&self.config_dir, project).map_err(|error| RunnerError::Invalid(error.to_string()))
     }
 
     pub(crate) fn artifacts(&self) -> &Path {

@@ -13,6 +13,10 @@ use belay_review::prompt::{
 use belay_review::task::{BuildStart, ReviewKind, Round};
 use belay_review::verdict::VerdictError;
 
+use crate::project_templates::template_file;
+
+/// The templates of the project, as they were when the task was filed.
+pub(crate) const PROJECT_TEMPLATES: &str = "templates.json";
 /// Longest diff in a prompt. The rest is in the working directory, where the reviewer can read it.
 const MAX_DIFF_BYTES: usize = 160 * 1024;
 /// Tokens that the history of a task may take.
@@ -25,15 +29,16 @@ const CONTINUE_WORK: &str = "You were interrupted. Continue where you stopped.\n
 const CONTINUE_REVIEW: &str =
     "You were interrupted. Finish your review, and give your verdict in the form that was asked for.\n";
 
-/// The templates: those of the user replace the built-in ones.
-pub(crate) fn templates(config_dir: &Path) -> Result<Prompts, PromptError> {
+/// The templates: those of the user replace the built-in ones, and those of the project replace the user's.
+pub(crate) fn templates(config_dir: &Path, project: BTreeMap<String, String>) -> Result<Prompts, PromptError> {
     let mut replacements = BTreeMap::new();
     for (name, _) in TEMPLATES {
-        let path = config_dir.join("prompts").join(format!("review-{name}.md"));
+        let path = config_dir.join("prompts").join(template_file(name));
         if let Ok(text) = belay_fs::read_regular_text(&path, Links::Follow, MAX_TEMPLATE_BYTES) {
             replacements.insert((*name).to_owned(), text);
         }
     }
+    replacements.extend(project);
     Prompts::new(&replacements)
 }
 

@@ -42,6 +42,7 @@ pub(crate) struct Shared {
     /// Directory of all tasks.
     pub(crate) root: PathBuf,
     pub(crate) worktrees: PathBuf,
+    pub(crate) paths: Paths,
     pub(crate) config_dir: PathBuf,
     /// The program of this process. Resolved once: after an upgrade, the system names a file that is gone.
     pub(crate) belay: PathBuf,
@@ -114,6 +115,7 @@ impl Runner {
             worktrees: paths.state().join("worktrees"),
             // State and configuration are in one directory only if a home directory was chosen.
             belay_home: (config_dir == paths.state()).then(|| config_dir.clone()),
+            paths: paths.clone(),
             config_dir,
             belay: std::env::current_exe()?,
             limits: Arc::new(Limits::load(paths.state().join("limits.json"))),
@@ -152,7 +154,7 @@ impl Runner {
     /// Files a task.
     pub fn file(&self, request: &FileReviewRequest, filed_by: &FiledBy<'_>) -> Result<ReviewSummaryView, RunnerError> {
         let config = self.shared.host.config().map_err(RunnerError::Config)?;
-        let filing = filing::check(request, filed_by, &config)?;
+        let filing = filing::check(request, filed_by, &config, &self.shared.paths)?;
         // Counted and inserted under one lock, so that two requests cannot both take the last place.
         let mut state = self.shared.lock();
         let queued = state.tasks.values().filter(|entry| is_queued(entry)).count();

@@ -1,11 +1,11 @@
-//! `belay trust`: trusts the current content of a project's `.belay.toml`.
+//! `belay trust`: trusts the current content of a project's `.belay.toml`, or of one of its prompts.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use belay_clock::now;
 use belay_config::trust::{TrustState, TrustStore};
-use belay_config::{PROJECT_FILE, ProjectFile, Strictness};
+use belay_config::{PROJECT_FILE, PROJECT_PROMPTS, ProjectFile, Strictness};
 use clap::Args;
 use serde_json::json;
 
@@ -19,7 +19,8 @@ use crate::output::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// Project directory or file; by default the nearest one from the current directory upwards.
+    /// Project directory, its `.belay.toml`, or a file in its `.belay/prompts`; by default the nearest `.belay.toml` from the
+    /// current directory upwards.
     path: Option<PathBuf>,
     /// List trusted files.
     #[arg(long, conflicts_with_all = ["revoke", "yes", "path"])]
@@ -89,10 +90,11 @@ fn find(context: &Context, path: Option<&Path>) -> Result<PathBuf, CommandError>
             .hint("a project needs one only to override your configuration")
     };
     match path {
-        Some(file) if file.file_name().is_some_and(|name| name == PROJECT_FILE) => {
+        Some(file) if file.file_name().is_some_and(|name| name == PROJECT_FILE) || is_prompt(file) => {
             let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             // Only the directory is resolved: a symlinked file is refused when it is read.
-            Ok(std::fs::canonicalize(folder).map_err(|_| none(folder))?.join(PROJECT_FILE))
+            let folder = std::fs::canonicalize(folder).map_err(|_| none(folder))?;
+            Ok(folder.join(file.file_name().unwrap_or_default()))
         }
         Some(folder) => ProjectFile::locate(&context.paths, folder).ok_or_else(|| none(folder)),
         None => {
@@ -100,6 +102,12 @@ fn find(context: &Context, path: Option<&Path>) -> Result<PathBuf, CommandError>
             ProjectFile::locate(&context.paths, &folder).ok_or_else(|| none(&folder))
         }
     }
+}
+
+/// Whether a path names a prompt of a project.
+fn is_prompt(file: &Path) -> bool {
+    let folder = std::path::absolute(file).ok();
+    folder.as_deref().and_then(Path::parent).is_some_and(|folder| folder.ends_with(PROJECT_PROMPTS))
 }
 
 /// Shows the file and asks for confirmation; fails without a terminal.
@@ -113,7 +121,11 @@ fn confirm(context: &Context, file: &ProjectFile) -> Result<(), CommandError> {
     for line in file.text.lines() {
         writeln!(err, "  {}", crate::output::single_line(line))?;
     }
-    write!(err, "\nAllow this file to loosen detection in this project? [y/N] ")?;
+    let question = match is_prompt(&file.path) {
+        true => "Let review loops of this project use this prompt?",
+        false => "Allow this file to loosen detection in this project?",
+    };
+    write!(err, "\n{question} [y/N] ")?;
     err.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

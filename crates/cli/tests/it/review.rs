@@ -12,5 +12,6 @@ mod lifetime;
 mod project;
 mod queue;
 mod spending;
+mod templates;
 mod verdicts;
 mod workspaces;

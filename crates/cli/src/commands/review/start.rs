@@ -1,11 +1,12 @@
 //! `belay review start`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use belay_config::DurationSetting;
 use belay_core::event::OperatorDecision;
 use belay_ipc::views::ReviewSummaryView;
 use belay_ipc::{FileReviewRequest, Operation};
+use belay_review_runner::project_templates;
 use clap::Args;
 
 use super::super::CommandResult;
@@ -70,6 +71,12 @@ pub(crate) struct StartArgs {
 
 pub(super) fn run(context: &Context, args: &StartArgs) -> CommandResult {
     let request = request(context, args)?;
+    for template in project_templates::find(&context.paths, Path::new(&request.folder)) {
+        if let Err(why) = template.text {
+            let path = template.path.display();
+            context.out.notice(&format!("{path} is not used: {why}. Read it, then run `belay trust {path}`."));
+        }
+    }
     let task: ReviewSummaryView = call(context, &Operation::FileReview(Box::new(request)))?;
     if args.detach {
         match context.out.json {
