@@ -183,7 +183,7 @@ pub fn run(
         for event in reader.finish() {
             observer.event(&event);
         }
-        Ok((exit.status, (exit, program.session.view(), before)))
+        Ok((exit.status, (exit, program.session.last_view(), before)))
     })?;
     let (exit, view, before) = supervised.output;
     let (reported_usage, reported) = reader.usage();
@@ -254,6 +254,8 @@ fn ending(exit: &Exit, reader: &OutputReader, view: Option<&SessionView>) -> End
     let succeeded = exit.status.is_some_and(|status| status.success());
     let failed = !succeeded || reader.failure().is_some();
     if let Some((message, until)) = reader.limit().filter(|_| failed) {
+        // Some agents report the limit and exit, and only the model's response said until when it holds.
+        let until = until.or(view.and_then(|view| view.limited_until));
         return Ending::Limited { message: message.to_owned(), until };
     }
     if !failed {

@@ -289,7 +289,9 @@ pub struct RunRequest {
     pub run: String,
     /// The run begins. Otherwise only its state is requested.
     pub begins: bool,
-    /// The run is over: the response waits until all its requests are recorded.
+    /// The response waits until all its requests are recorded.
+    pub drains: bool,
+    /// The run is over. The response waits as for `drains`.
     pub ends: bool,
     /// Model APIs that its user had configured: name and base URL.
     pub upstreams: BTreeMap<String, String>,

@@ -43,6 +43,9 @@ pub struct SessionView {
     /// The hold on the session, if it is paused or killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HoldView>,
+    /// When the usage limit resets that ended the session's last request. Also after the end of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_until: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -171,10 +171,10 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
             shared.runs.store.set_address(&ask.run, address, ask.session.clone());
         }
     }
+    if (ask.drains || ask.ends) && !relay.drain_run(&ask.run, RUN_DRAIN_TIMEOUT) {
+        tracing::warn!(run = ask.run, "a request of the run is still open");
+    }
     if ask.ends {
-        if !relay.drain_run(&ask.run, RUN_DRAIN_TIMEOUT) {
-            tracing::warn!(run = ask.run, "the run ends while one of its requests is open");
-        }
         shared.runs.store.end(&relay, &ask.run);
     }
     Ok(RunResponse { url: shared.runs.listeners.loopback_url(), session: relay.run_session(&ask.run) })

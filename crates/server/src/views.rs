@@ -2,7 +2,7 @@
 
 use belay_core::effect::Spend;
 use belay_core::session::{BURN_MINUTES, ResumeCondition};
-use belay_core::status::{self, Observation, Status, StatusInput, StatusValue};
+use belay_core::status::{self, Observation, Phase, Status, StatusInput, StatusValue};
 use belay_core::{SessionKey, SessionState, Timestamp};
 use belay_ipc::views::{CostView, HoldView, SessionView, SinceProgressView};
 use belay_store::{EventRow, Result, SessionQuery, SessionRow, Store};
@@ -148,6 +148,10 @@ fn view_of(status: Status, row: SessionRow, short: String, now: Timestamp) -> Se
         state: state.as_str().to_owned(),
         status,
         held: held(&state),
+        limited_until: match details.phase.phase {
+            Phase::Limited { until, .. } => until,
+            _ => None,
+        },
         project: facts.project,
         cwd: facts.cwd,
         branch: facts.branch,

@@ -64,6 +64,14 @@ impl RunSession {
         inner.client.read(&SessionRequest { session }).ok().flatten()
     }
 
+    /// The session after its agent has exited: with everything that the agent was answered.
+    pub(crate) fn last_view(&self) -> Option<SessionView> {
+        let drain = RunRequest { run: self.run.clone(), drains: true, ..RunRequest::default() };
+        // If nobody answers, what is known has to do.
+        let _ = self.lock().client.run(&drain);
+        self.view()
+    }
+
     /// Another session, such as the one that this run continues.
     pub(crate) fn view_of(&self, session: &SessionKey) -> Option<SessionView> {
         self.lock().client.read(&SessionRequest { session: session.clone() }).ok().flatten()

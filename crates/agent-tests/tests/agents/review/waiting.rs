@@ -11,8 +11,6 @@ use super::tasks::{GATE, Reviews, TASK, role};
 
 /// Time until the limit resets.
 const RESET: Duration = Duration::from_secs(600);
-/// What is assumed for an agent that exits at once and does not say when.
-const UNKNOWN_RESET: Duration = Duration::from_secs(900);
 
 /// The account of one agent has reached its limit. With a single worker, the task of another one is done meanwhile.
 pub(crate) fn a_limit_is_waited_for_without_a_worker(limited: &'static AgentSetup, other: &'static AgentSetup) {
@@ -34,7 +32,7 @@ pub(crate) fn a_limit_is_waited_for_without_a_worker(limited: &'static AgentSetu
     assert!(task["status"].as_str().is_some_and(|status| status.contains(until)), "{task:#}");
     let until: Timestamp = serde_json::from_value(until.into()).expect("a time");
     let left = until.saturating_since(belay_clock::now());
-    assert!((RESET / 2..=UNKNOWN_RESET).contains(&left), "{left:?}: {task:#}");
+    assert!((RESET / 2..=RESET).contains(&left), "{left:?}: {task:#}");
     assert_eq!(task["running"], serde_json::Value::Null, "{task:#}");
     let asked = refused.requests().len();
 

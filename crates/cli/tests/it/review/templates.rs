@@ -13,7 +13,7 @@ fn with_prompt(text: &str) -> (Project, [String; 4], String) {
     (project, options, path.canonicalize().unwrap().display().to_string())
 }
 
-fn start<'a>(options: &'a [String; 4]) -> Vec<&'a str> {
+fn start(options: &[String; 4]) -> Vec<&str> {
     let start = ["start", "Write two into notes.txt", "--detach"];
     start.into_iter().chain(options.iter().map(String::as_str)).collect()
 }
