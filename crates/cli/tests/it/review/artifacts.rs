@@ -1,6 +1,8 @@
 //! What a task leaves on disk: exactly what was sent and made, for the user only.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::project::{APPROVES, APPROVES_LATER, BUILDS, Project, mode};
 
@@ -123,6 +125,44 @@ fn a_directory_that_cannot_be_written_fails_the_step_and_loses_nothing() {
     let ended = project.watch(&id);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(artifacts.join("01.diff").exists() && artifacts.join("meta.json").exists());
+}
+
+/// A file system of 64 KiB, which only the resident process sees.
+#[test]
+fn a_full_disk_fails_the_step_and_loses_nothing() {
+    let unshare = ["unshare", "--map-root-user", "--mount"];
+    if !Command::new(unshare[0]).args(&unshare[1..]).arg("true").status().is_ok_and(|status| status.success()) {
+        // A container may forbid it.
+        eprintln!("skipped: no mount namespaces");
+        return;
+    }
+    let small = tempfile::tempdir().unwrap();
+    let project = Project::with_config(&format!("[review]\nartifacts_dir = \"{}\"\n", small.path().display()));
+    let serve = format!(
+        "mount -t tmpfs -o size=64k tmpfs '{}' && exec '{}' serve --json --set serve.listen=127.0.0.1:0",
+        small.path().display(),
+        env!("CARGO_BIN_EXE_belay")
+    );
+    let mut command = project.world.program(unshare[0]);
+    command.args(&unshare[1..]).args(["sh", "-c", &serve]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut serve = command.spawn().unwrap();
+    BufReader::new(serve.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    // Its answer does not fit; that of its third run does.
+    let builder =
+        project.program("builder", "echo two > notes.txt; [ $n -gt 2 ] || head -c 100000 /dev/zero | tr '\\0' x");
+    let reviewer = project.program("reviewer", APPROVES);
+    let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer]);
+    assert_eq!((ended.code, ended.view["phase"].as_str()), (Some(1), Some("failed")), "{ended:?}");
+    let status = ended.status();
+    assert!(status.contains("01-work-output.md") && status.contains("No space left on device"), "{status}");
+    assert_eq!(project.runs("builder"), 2);
+    project.ok(&["retry", ended.id()]);
+    let ended = project.watch(ended.id());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    project.ok(&["land", ended.id()]);
+    assert_eq!(project.read("notes.txt"), "two\n");
+    assert_eq!(project.world.run(&["stop"]).code, Some(0));
+    serve.wait().unwrap();
 }
 
 #[test]

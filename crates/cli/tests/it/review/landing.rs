@@ -1,5 +1,8 @@
 //! Bringing a result into the project.
 
+use std::process::Output;
+use std::thread::JoinHandle;
+
 use super::project::{APPROVES, BUILDS, Ended, Project};
 
 /// A project with an accepted change of `notes.txt`.
@@ -72,37 +75,84 @@ fn a_conflict_is_explained_and_nothing_is_lost() {
     assert_eq!(project.git(&["show", &format!("{branch}:notes.txt")]), "two\n");
 }
 
-#[test]
-fn a_task_is_not_continued_while_it_lands() {
+/// A project with an accepted change of `notes.txt`, and a filter of the person through which git passes that file. While
+/// `$OUT/hold` exists, the filter waits for a line in `$OUT/go`.
+fn with_slow_filter(which: &str) -> (Project, Ended) {
     let project = Project::new();
-    let out = project.out();
-    // A filter of the person that waits while the result is written into the project.
     let filter = format!(
-        "if [ -e '{0}/hold' ]; then echo landing >> '{0}/log'; read -r line < '{0}/go'; fi; cat",
-        out.display()
+        "if [ -e '{0}/hold' ]; then echo waiting >> '{0}/log'; read -r line < '{0}/go'; fi; cat",
+        project.out().display()
     );
-    project.git(&["config", "filter.slow.smudge", &filter]);
+    project.git(&["config", &format!("filter.slow.{which}"), &filter]);
     project.write(".gitattributes", "notes.txt filter=slow\n");
     project.commit("filter");
+    assert!(project.world.program("mkfifo").arg(project.out().join("go")).status().unwrap().success());
     let builder = project.program("builder", BUILDS);
     let reviewer = project.program("reviewer", APPROVES);
     let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    std::fs::write(out.join("hold"), "").unwrap();
-    assert!(project.world.program("mkfifo").arg(out.join("go")).status().unwrap().success());
-    let mut landing = project.world.command(["review", "land", ended.id()]);
-    let landing = std::thread::spawn(move || landing.output().unwrap());
-    project.logged("landing");
+    (project, ended)
+}
+
+/// Starts a command that the filter stops half-way.
+fn hold(project: &Project, args: &[&str]) -> JoinHandle<Output> {
+    std::fs::write(project.out().join("hold"), "").unwrap();
+    let mut command = project.world.command([&["review"], args].concat());
+    let held = std::thread::spawn(move || command.output().unwrap());
+    project.logged("waiting");
+    held
+}
+
+fn release(project: &Project) {
+    std::fs::remove_file(project.out().join("hold")).unwrap();
+    std::fs::write(project.out().join("go"), "go\n").unwrap();
+}
+
+#[test]
+fn a_task_is_not_continued_while_it_lands() {
+    let (project, ended) = with_slow_filter("smudge");
+    let landing = hold(&project, &["land", ended.id()]);
     for args in [&["answer", ended.id(), "--fix", "Write three."][..], &["land", ended.id()], &["archive", ended.id()]]
     {
         let refused = project.review(args);
         assert_eq!(refused.code, Some(1), "{args:?}: {refused:?}");
         assert!(refused.err.contains("the result of the task is being landed or archived"), "{args:?}: {refused:?}");
     }
-    std::fs::remove_file(out.join("hold")).unwrap();
-    std::fs::write(out.join("go"), "go\n").unwrap();
+    release(&project);
     let landed = landing.join().unwrap();
     assert!(landed.status.success(), "{landed:?}");
     assert_eq!(project.read("notes.txt"), "two\n");
     project.ok(&["answer", ended.id(), "--fix", "Write three."]);
+}
+
+#[test]
+fn a_landing_survives_a_kill() {
+    let (project, ended) = with_slow_filter("smudge");
+    let landing = hold(&project, &["land", ended.id()]);
+    project.kill_resident();
+    assert!(!landing.join().unwrap().status.success());
+    release(&project);
+    project.start_resident();
+    // Git may still be at work for a moment, and holds its lock.
+    let landed = (0..1000).map(|_| project.review(&["land", ended.id()])).find(|said| said.code == Some(0));
+    let landed = landed.unwrap_or_else(|| panic!("{:?}", project.review(&["land", ended.id()])));
+    assert!(landed.out.starts_with("merged as "), "{landed:?}");
+    assert_eq!((project.read("notes.txt"), project.git(&["status", "--porcelain"])), ("two\n".into(), String::new()));
+    assert_eq!(project.show(ended.id())["landed"], true);
+}
+
+#[test]
+fn an_archiving_survives_a_kill() {
+    let (project, ended) = with_slow_filter("clean");
+    // Git asks the filter about a file whose times have changed.
+    let worktree = std::path::PathBuf::from(ended.view["dir"].as_str().unwrap());
+    std::fs::write(worktree.join("notes.txt"), "two\n").unwrap();
+    let archiving = hold(&project, &["archive", ended.id()]);
+    project.kill_resident();
+    assert!(!archiving.join().unwrap().status.success());
+    release(&project);
+    project.start_resident();
+    project.ok(&["archive", ended.id()]);
+    assert!(!worktree.exists());
+    assert_eq!(project.git(&["show", &format!("belay/{}:notes.txt", ended.id())]), "two\n");
 }
