@@ -30,6 +30,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut counter = BatchCounter::new(call);
     // An unchanged result alone proves nothing; there must have been changes in between.
     let (mut changes, mut changed) = (0, false);
+    let mut same_text = true;
     let (mut elsewhere, mut edited_itself) = (call.target.is_some(), false);
     for other in context.earlier(rule.window) {
         if other.has_same_action(call) {
@@ -37,6 +38,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
                 break;
             }
             counter.add(other);
+            same_text &= other.has_same_result(call);
             changes += u32::from(std::mem::take(&mut changed));
             elsewhere &= !std::mem::take(&mut edited_itself);
         } else {
@@ -50,7 +52,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     if counter.count < 2 || !enough_changes {
         return None;
     }
-    let strength = if call.failed() { Strength::Weak } else { Strength::VeryWeak };
+    // Other text means that the changes had an effect: a value that is printed, an error that moved.
+    let strength = if call.failed() && same_text { Strength::Weak } else { Strength::VeryWeak };
     Some(counter.claim(strength, NudgeTarget::Key(call.key), call.key, call.outcome()))
 }
 

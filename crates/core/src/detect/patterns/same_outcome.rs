@@ -22,35 +22,54 @@ pub(super) static PATTERN: Pattern = Pattern {
 /// A text of this length that stays the same for other input says more than "ok".
 const MIN_LONG_BYTES: u32 = 100;
 
+/// More first reads than this between the attempts are work of their own.
+const MAX_READS_BETWEEN: u32 = 2;
+
+/// What an edit says beyond this length is a report, such as why the edit was not good enough.
+const MIN_REPORT_BYTES: u32 = 400;
+
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     let result = call.result.as_ref()?;
     let failed = result.status == CallStatus::Error && !call.is(CallFlags::READ_ONLY);
-    // An accepted change is confirmed in the same words each time.
-    let confirms = call.is(CallFlags::MUTATES) || call.is(CallFlags::CHECK);
-    let long = result.status == CallStatus::Ok && result.len >= MIN_LONG_BYTES && !confirms;
+    // An accepted change is confirmed in the same words each time. A report is longer than that.
+    let confirms = call.is(CallFlags::MUTATES) && !(call.edits() && result.len >= MIN_REPORT_BYTES);
+    let long =
+        result.status == CallStatus::Ok && result.len >= MIN_LONG_BYTES && !confirms && !call.is(CallFlags::CHECK);
     if !(failed || long) || !context.is_loop_candidate(call) || call.is(CallFlags::NO_OUTPUT) {
         return None;
     }
     let mut counter = BatchCounter::new(call);
     let (mut inputs, mut changed) = (vec![call.key], false);
+    // First reads since the previous occurrence and since the first one.
+    let (mut recent_reads, mut reads, mut gap) = (0, 0, 0);
     for other in context.earlier(rule.window) {
         if other.tool == call.tool && other.has_same_result(call) {
             if !inputs.contains(&other.key) {
                 inputs.push(other.key);
             }
+            if counter.count == 1 {
+                recent_reads = gap;
+            }
+            reads += std::mem::take(&mut gap);
             counter.add(other);
         } else if other.is(CallFlags::NEW_CHANGE) {
             // The change did not help, which weakens a failure and makes another look worthwhile.
-            if !failed || call.edits() {
+            // An edit between reports of edits is one more attempt.
+            let attempt = long && call.edits() && other.tool == call.tool;
+            if !attempt && (!failed || call.edits()) {
                 break;
             }
             changed = true;
+        } else {
+            gap += u32::from(other.is(CallFlags::FIRST_READ));
         }
     }
     // The same input is a plain repeat, which has its own patterns.
     let varied = if failed { inputs.len() > 1 } else { inputs.len() * 2 > counter.count as usize };
-    let strength = if changed || !failed { Strength::VeryWeak } else { Strength::Weak };
+    // A tool that gives the same text for any input is tried again while the agent learns elsewhere.
+    let learns = !failed && (recent_reads > 0 || reads > MAX_READS_BETWEEN);
+    let strength = if changed || learns { Strength::VeryWeak } else { Strength::Weak };
     let action = call.tool_digest();
     (counter.count > 1 && varied).then(|| counter.claim(strength, NudgeTarget::Tool(call.tool), action, call.outcome()))
 }
