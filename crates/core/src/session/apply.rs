@@ -245,7 +245,7 @@ impl Session {
             // The agent claims nothing.
             Body::TurnEnded(turn) if turn.interrupted => {}
             Body::TurnEnded(_) => {
-                self.dialogue.turn_ended(self.counters.calls.saturating_sub(1));
+                self.dialogue.turn_ended(self.counters.calls.saturating_sub(1), event.at);
                 self.evaluate(evaluation(Trigger::CompletionClaimed, self.last_call_index(), event), rules, effects);
             }
             Body::SessionStarted(_) => self.reopen(event.at),

@@ -1,5 +1,8 @@
 //! Prompts and responses between calls: responses without tools, repeated prompts, completion claims.
 
+use std::ops::Range;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
@@ -7,9 +10,13 @@ use super::prompt_phrases;
 use crate::action::ToolKind;
 use crate::digest::Digest;
 use crate::event::{Author, ModelAnswered, Prompt, TextFingerprint};
+use crate::time::Timestamp;
 
 /// Repeated prompts of at least this length come from a harness: people repeat "c", but not a paragraph.
 const MIN_AUTOMATED_PROMPT_BYTES: usize = 100;
+/// A prompt that follows the response faster than this was not typed. A person may have queued it, so it counts as
+/// automatic only if it is the same again. Some transcripts give all events the same time, which says nothing.
+const AUTOMATED_DELAY: Range<Duration> = Duration::from_millis(1)..Duration::from_secs(1);
 const MAX_RESPONSES: usize = 12;
 /// Shorter responses ("Done.", "Continuing.") carry too little text to compare.
 const MIN_COMPARED_BYTES: u32 = 24;
@@ -31,6 +38,9 @@ pub(super) enum PromptOrigin {
 pub struct Dialogue {
     /// The latest prompt.
     last_prompt: Digest,
+    /// When the model last responded or ended its turn.
+    #[serde(default)]
+    responded_at: Timestamp,
     /// Responses since the last tool call or prompt by a person, newest last.
     responses: Vec<TextFingerprint>,
     /// Number of responses without a tool call since then.
@@ -54,16 +64,18 @@ pub struct Dialogue {
 
 impl Dialogue {
     /// Records a prompt and returns its origin.
-    pub(super) fn on_prompt(&mut self, prompt: &Prompt) -> PromptOrigin {
+    pub(super) fn on_prompt(&mut self, prompt: &Prompt, at: Timestamp) -> PromptOrigin {
         let text = prompt.text.as_str().trim();
         let digest = Digest::of(text);
         // A harness sends its text again at once; a person may repeat a request after others.
         let repeated = std::mem::replace(&mut self.last_prompt, digest) == digest;
+        let at_once = at.is_known()
+            && self.responded_at.is_known()
+            && AUTOMATED_DELAY.contains(&at.saturating_since(self.responded_at));
+        let automated = repeated && (at_once || text.len() >= MIN_AUTOMATED_PROMPT_BYTES);
         let origin = match prompt.by {
             Author::Person | Author::Agent if prompt_phrases::is_continuation(text) => PromptOrigin::Harness,
-            Author::Person | Author::Agent if !(repeated && text.len() >= MIN_AUTOMATED_PROMPT_BYTES) => {
-                PromptOrigin::Person
-            }
+            Author::Person | Author::Agent if !automated => PromptOrigin::Person,
             Author::System => PromptOrigin::Notification,
             _ => PromptOrigin::Harness,
         };
@@ -89,16 +101,18 @@ impl Dialogue {
     pub(super) fn clear(&mut self) {
         *self = Self {
             last_prompt: self.last_prompt,
+            responded_at: self.responded_at,
             watching: self.watching,
             person_prompts: self.person_prompts,
             ..Self::default()
         };
     }
 
-    pub(super) fn on_response(&mut self, answer: &ModelAnswered, says_nothing_new: bool) {
+    pub(super) fn on_response(&mut self, answer: &ModelAnswered, says_nothing_new: bool, at: Timestamp) {
         if answer.auxiliary {
             return;
         }
+        self.responded_at = at;
         self.degenerate_responses += u32::from(answer.degenerate);
         if answer.tool_calls.is_some_and(|calls| calls > 0) {
             return;
@@ -125,7 +139,8 @@ impl Dialogue {
     }
 
     /// An agent that ends its turn claims to be done.
-    pub(super) fn turn_ended(&mut self, latest_call: u64) {
+    pub(super) fn turn_ended(&mut self, latest_call: u64, at: Timestamp) {
+        self.responded_at = at;
         self.open_claim = Some(latest_call);
     }
 
@@ -163,4 +178,26 @@ fn push<T>(list: &mut Vec<T>, item: T, capacity: usize) {
         list.remove(0);
     }
     list.push(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::excerpt::Excerpt;
+
+    /// The origin of a prompt that follows a response after so many milliseconds.
+    fn origin(dialogue: &mut Dialogue, text: &str, delay: i64) -> PromptOrigin {
+        dialogue.turn_ended(0, Timestamp::from_millis(10_000));
+        let prompt = Prompt { by: Author::Person, text: Excerpt::new(text) };
+        dialogue.on_prompt(&prompt, Timestamp::from_millis(10_000 + delay))
+    }
+
+    #[test]
+    fn the_same_prompt_at_once_is_automatic_in_any_language() {
+        let mut dialogue = Dialogue::default();
+        assert_eq!(origin(&mut dialogue, "bitte weiter", 30), PromptOrigin::Person, "it may have been queued");
+        assert_eq!(origin(&mut dialogue, "bitte weiter", 30), PromptOrigin::Harness);
+        assert_eq!(origin(&mut dialogue, "bitte weiter", 4_000), PromptOrigin::Person, "typed again");
+        assert_eq!(origin(&mut dialogue, "bitte weiter", 0), PromptOrigin::Person, "no time is known");
+    }
 }

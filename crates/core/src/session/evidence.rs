@@ -223,7 +223,7 @@ impl Session {
 
     pub(super) fn prompted(&mut self, event: &Event, prompt: &Prompt) {
         self.window.insert_boundary();
-        match self.dialogue.on_prompt(prompt) {
+        match self.dialogue.on_prompt(prompt, event.at) {
             PromptOrigin::Person => {
                 self.mark_progress();
                 self.clear_evidence();
@@ -273,7 +273,7 @@ impl Session {
         self.activity.outages = 0;
         let is_idle = !answer.auxiliary && answer.tool_calls.is_none_or(|calls| calls == 0);
         let says_nothing_new = is_idle && self.known_words.read(answer.text.as_str()) == Novelty::No;
-        self.dialogue.on_response(answer, says_nothing_new);
+        self.dialogue.on_response(answer, says_nothing_new, event.at);
         self.evaluate(evaluation(Trigger::ModelAnswered, self.last_call_index(), event), rules, effects);
     }
 
