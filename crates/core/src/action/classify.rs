@@ -203,7 +203,7 @@ fn by_words(name: &str) -> Option<ToolKind> {
 }
 
 /// `readFileRange`, `read_file_range`, `read-file range` -> read, file, range.
-fn split_words(name: &str) -> Vec<String> {
+pub(super) fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in name.chars() {

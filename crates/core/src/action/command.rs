@@ -167,7 +167,7 @@ impl CommandFacts {
                 matches!(does, Some(ProgramEffect::Change | ProgramEffect::Commit)) || redirects_to_file(&ran, command);
             facts.commits |= does == Some(ProgramEffect::Commit);
             facts.no_op &= ran.is_no_op(command);
-            facts.restores |= programs::restores_files(ran.program, sub);
+            facts.restores |= programs::restores_files(ran.program, sub.or(ran.first_argument()));
             only_environment &= ran.sets_environment();
             // The last command decides the exit code.
             facts.probe = ran.is_probe(sub);

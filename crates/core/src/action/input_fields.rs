@@ -1,8 +1,8 @@
 //! Fingerprints of inputs that are neither commands nor edits.
 
-use super::classify::{PATH_FIELDS, PATTERN_FIELDS, URL_FIELDS, is_mcp};
+use super::classify::{PATH_FIELDS, PATTERN_FIELDS, URL_FIELDS, is_mcp, split_words};
 use super::input::{ToolInput, canonical, normalize_path};
-use super::programs::appends_output;
+use super::programs::{appends_output, is_changing_tool};
 use super::{Action, FingerprintBuilder, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
 use crate::outcome::strip_volatile;
@@ -22,8 +22,12 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
         ToolKind::Fetch => print.digest("shape", &[url.as_deref().unwrap_or_default()]),
         _ => print.digest("shape", &[name, path_text]),
     };
-    let looks =
-        matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Fetch) || (is_mcp(name) && reads_by_name(name));
+    let verbs = tool_words(name);
+    let reads_by_name = verbs.iter().any(|word| READING_VERBS.contains(&word.as_str()));
+    let looks = matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Fetch) || is_mcp(name) && reads_by_name;
+    let mutates = matches!(kind, ToolKind::Mcp | ToolKind::Other)
+        && !reads_by_name
+        && is_changing_tool(verbs.iter().map(String::as_str));
     let action = Action {
         key,
         shape,
@@ -31,6 +35,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
         sketch: sketch_of(&words),
         target: path.as_ref().map(Digest::of),
         look: looks.then_some(key),
+        mutates,
         no_op: kind == ToolKind::Read && path.as_deref().is_none_or(|path| path == "/dev/null") && words.len() <= 2,
         poll: kind == ToolKind::Poll || kind == ToolKind::Read && path.as_deref().is_some_and(appends_output),
         ..Action::default()
@@ -46,10 +51,10 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
     (action, salient)
 }
 
-/// An MCP tool whose name says that it only reads.
-fn reads_by_name(name: &str) -> bool {
-    let tool = name.rsplit("__").next().unwrap_or(name).trim_start_matches('_').to_ascii_lowercase();
-    ["get", "list", "read", "search", "find", "fetch", "query", "show", "view", "describe"]
-        .iter()
-        .any(|verb| tool.starts_with(verb))
+/// Verbs of tools that only read, wherever they are in the name: `get_release`, `pull_request_read`.
+const READING_VERBS: &[&str] = &["get", "list", "read", "search", "find", "fetch", "query", "show", "view", "describe"];
+
+/// The words of a tool's name without those of its server: `mcp__github__create_issue` -> create, issue.
+fn tool_words(name: &str) -> Vec<String> {
+    split_words(name.rsplit("__").next().unwrap_or(name))
 }

@@ -176,26 +176,31 @@ const CHANGING_VERBS: &str = "activate add apply approve archive assign attach c
     lock login logout mark merge migrate move mv new patch post promote provision prune publish pull purge push put \
     rebase register reject release reload remove rename reopen reset resolve restart restore resume revoke rm rollback \
     save schedule seed send set setup spawn start stop submit switch sync tag trigger unassign unblock uninstall \
-    unlink unlock unset up update upgrade upload write";
+    unlink unlock unset up update upgrade upload use write";
+
+/// The same for the names of tools, which also act on what is shown: `browser_click`.
+const CHANGING_TOOL_VERBS: &str = "click drag fill navigate press scroll select swipe tap type";
+
+/// Whether the words of a tool's name say that it changes something: `create_issue`, `browser_click`.
+pub(super) fn is_changing_tool<'a>(words: impl Iterator<Item = &'a str>) -> bool {
+    words.take(2).any(|word| {
+        let verbs = CHANGING_VERBS.split_ascii_whitespace().chain(CHANGING_TOOL_VERBS.split_ascii_whitespace());
+        verbs.into_iter().any(|verb| verb == word)
+    })
+}
 
 /// Whether a command may take earlier edits away.
 pub(super) fn restores_files(program: &str, subcommand: Option<&str>) -> bool {
-    matches!(program, "git" | "jj" | "hg" | "svn")
-        && matches!(
-            subcommand,
-            Some(
-                "checkout"
-                    | "stash"
-                    | "restore"
-                    | "reset"
-                    | "revert"
-                    | "switch"
-                    | "clean"
-                    | "rebase"
-                    | "merge"
-                    | "pull"
-            )
-        )
+    const RESTORING: &str = "abandon apply backout cherry-pick checkout clean edit goto merge new pull rebase reset \
+        restore revert shelve stash switch undo unshelve up update";
+    match program {
+        // A copy that was kept, or a patch that is taken out again.
+        "cp" | "patch" | "rsync" => true,
+        "git" | "jj" | "hg" | "sl" | "svn" => {
+            subcommand.is_some_and(|sub| RESTORING.split_ascii_whitespace().any(|restoring| restoring == sub))
+        }
+        _ => false,
+    }
 }
 
 /// Programs whose non-zero exit is an answer: nothing found, files differ, not there.

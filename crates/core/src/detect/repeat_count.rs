@@ -90,9 +90,10 @@ impl<'a> Repeats<'a> {
             return Strength::Strong;
         }
         let consecutive = self.is_consecutive();
+        let known = !matches!(call.kind, ToolKind::Mcp | ToolKind::Other);
         match call.kind {
             // The same change twice in a row did not have the intended effect.
-            _ if call.is(CallFlags::MUTATES) && consecutive => Strength::Strong,
+            _ if known && call.is(CallFlags::MUTATES) && consecutive => Strength::Strong,
             // Checks are repeated for certainty, often after changes that no sensor reported.
             _ if call.is(CallFlags::PASSED) => Strength::VeryWeak,
             // No or little output proves little.

@@ -134,9 +134,18 @@ impl<'a> EffectiveProgram<'a> {
             .or_else(|| sub.and_then(by_script_name))
             .or_else(|| by_script_name(self.program))
             .or_else(|| {
-                let changes = programs::has_changing_verb(self.args.iter().map(String::as_str));
-                (changes && !programs::is_listed(self.program)).then_some(ProgramEffect::Change)
+                // Of a listed program, only an unlisted subcommand is left.
+                let changes = match programs::is_listed(self.program) {
+                    true => programs::has_changing_verb(sub.into_iter()),
+                    false => programs::has_changing_verb(self.args.iter().map(String::as_str)),
+                };
+                changes.then_some(ProgramEffect::Change)
             })
+    }
+
+    /// The first argument that is not an option.
+    pub(super) fn first_argument(&self) -> Option<&'a str> {
+        self.args.iter().map(String::as_str).find(|arg| !arg.starts_with('-'))
     }
 
     /// Whether a non-zero exit is an answer of this program.

@@ -60,9 +60,12 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     (counter.count > 2 && varied).then(|| counter.claim(strength, target, Digest::of("circling"), call.tool_digest()))
 }
 
-/// A call that asks something, or writes notes. Changes and checks have patterns of their own.
+/// A call that asks something, or writes notes. Changes and checks have patterns of their own. That a name is not found
+/// anywhere is an answer: lists of names are gone through like this.
 fn asks(call: &Call) -> bool {
-    let asks = call.kind.may_ask() && !(call.kind == ToolKind::Shell && call.is(CallFlags::CHECK));
+    let finds_nothing = call.succeeded() && call.is(CallFlags::NO_OUTPUT);
+    let is_check = call.kind == ToolKind::Shell && call.is(CallFlags::CHECK);
+    let asks = call.kind.may_ask() && !is_check && !finds_nothing;
     call.result.is_some() && (call.is(CallFlags::NOTES) || asks && !call.is(CallFlags::MUTATES))
 }
 

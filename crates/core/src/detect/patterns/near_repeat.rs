@@ -31,6 +31,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     for other in context.earlier(rule.window) {
         if other.skeleton.equals_if_known(call.skeleton)
             && other.place.is_compatible_with(call.place)
+            && other.target.is_compatible_with(call.target)
             && other.kind == call.kind
         {
             if !other.has_same_result(call) {
@@ -42,7 +43,13 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
             break;
         }
     }
-    let strength = if call.failed() { Strength::Strong } else { Strength::Weak };
+    let strength = match call.target.is_some() && call.is(CallFlags::READ_ONLY) {
+        _ if call.failed() => Strength::Strong,
+        // Another part of the same file.
+        true => Strength::Weak,
+        // Other numbers often name other things, such as hosts or issues, which may well be alike.
+        false => Strength::VeryWeak,
+    };
     let nudge_target = NudgeTarget::Key(call.key);
     (counter.count > 1 && varied).then(|| counter.claim(strength, nudge_target, call.key, call.outcome()))
 }

@@ -1,6 +1,7 @@
 //! One tool with varied input always has the same result: a failure, or the same long text.
 
 use super::{Pattern, Trigger};
+use crate::action::ToolKind;
 use crate::detect::call_context::BatchCounter;
 use crate::detect::wording::{describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
@@ -32,10 +33,11 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     let result = call.result.as_ref()?;
     let failed = result.status == CallStatus::Error && !call.is(CallFlags::READ_ONLY);
-    // An accepted change is confirmed in the same words each time. A report is longer than that.
+    // An accepted change is confirmed in the same words each time. A report is longer than that. A shell runs any
+    // program, so that it is the same tool says nothing.
     let confirms = call.is(CallFlags::MUTATES) && !(call.edits() && result.len >= MIN_REPORT_BYTES);
-    let long =
-        result.status == CallStatus::Ok && result.len >= MIN_LONG_BYTES && !confirms && !call.is(CallFlags::CHECK);
+    let answers = !confirms && !call.is(CallFlags::CHECK) && call.kind != ToolKind::Shell;
+    let long = result.status == CallStatus::Ok && result.len >= MIN_LONG_BYTES && answers;
     if !(failed || long) || !context.is_loop_candidate(call) || call.is(CallFlags::NO_OUTPUT) {
         return None;
     }
@@ -44,7 +46,9 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     // First reads since the previous occurrence and since the first one.
     let (mut recent_reads, mut reads, mut gap) = (0, 0, 0);
     for other in context.earlier(rule.window) {
-        if other.tool == call.tool && other.has_same_result(call) {
+        // The same text in several places is what a comparison of them finds.
+        let same_place = failed || other.target.is_compatible_with(call.target);
+        if other.tool == call.tool && same_place && other.has_same_result(call) {
             if !inputs.contains(&other.key) {
                 inputs.push(other.key);
             }
@@ -69,7 +73,9 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let varied = if failed { inputs.len() > 1 } else { inputs.len() * 2 > counter.count as usize };
     // A tool that gives the same text for any input is tried again while the agent learns elsewhere.
     let learns = !failed && (recent_reads > 0 || reads > MAX_READS_BETWEEN);
-    let strength = if changed || learns { Strength::VeryWeak } else { Strength::Weak };
+    // A tool that nobody knows may confirm an effect in many words.
+    let known = failed || call.edits() || call.is(CallFlags::READ_ONLY);
+    let strength = if changed || learns || !known { Strength::VeryWeak } else { Strength::Weak };
     let action = call.tool_digest();
     (counter.count > 1 && varied).then(|| counter.claim(strength, NudgeTarget::Tool(call.tool), action, call.outcome()))
 }
