@@ -170,13 +170,14 @@ pub(super) fn has_changing_verb<'a>(args: impl Iterator<Item = &'a str>) -> bool
 }
 
 /// Verbs by which programs name an effect that lasts.
-const CHANGING_VERBS: &str = "activate add apply approve archive assign attach cancel checkin checkout claim clean clone close \
-    comment commit complete configure convert copy create cut deactivate delete deploy detach develop disable done down \
-    drop edit enable fix flush format generate import init insert install invite kill label launch link load \
-    lock login logout mark merge migrate move mv new patch post promote provision prune publish pull purge push put \
-    rebase register reject release reload remove rename reopen reset resolve restart restore resume revoke rm rollback \
-    save schedule seed send set setup spawn start stop submit switch sync tag trigger unassign unblock uninstall \
-    unlink unlock unset up update upgrade upload use write";
+const CHANGING_VERBS: &str = "\
+    activate add append apply approve archive assign attach cancel checkin checkout claim clean clone close comment \
+    commit complete configure convert copy create cut deactivate delete deploy detach develop disable done down drop \
+    edit enable fix flush format generate import init insert install invite kill label launch link load lock login \
+    logout mark merge migrate modify move mv new patch post promote provision prune publish pull purge push put \
+    rebase register reject release reload remove rename reopen replace reset resolve restart restore resume revoke \
+    rm rollback save schedule seed send set setup spawn start stop submit switch sync tag trigger unassign unblock \
+    uninstall unlink unlock unset up update upgrade upload use write";
 
 /// The same for the names of tools, which also act on what is shown: `browser_click`.
 const CHANGING_TOOL_VERBS: &str = "click drag fill navigate press scroll select swipe tap type";

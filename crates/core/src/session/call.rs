@@ -68,7 +68,7 @@ pub struct CallResult {
     pub digest: Digest,
     /// Error family.
     pub family: ShortDigest,
-    /// Digest of the set of failing tests or diagnostics.
+    /// Digest of the set of failing tests or diagnostics, and of how many passed.
     pub failing: ShortDigest,
     /// Digest of the failure messages with numbers but without positions.
     pub failure: ShortDigest,
@@ -341,7 +341,8 @@ impl CallResult {
             status: Self::status_of(returned),
             digest: outcome.digest,
             family: outcome.family.into(),
-            failing: failing.map(|checks| checks.failing).into(),
+            // More tests that pass are progress, also while the same ones fail.
+            failing: failing.map(|checks| Digest(checks.failing.0 ^ u64::from(checks.passed.unwrap_or(0)) << 1)).into(),
             failure: outcome.failure.into(),
             sketch: outcome.sketch,
             line: outcome.line.unwrap_or(0),

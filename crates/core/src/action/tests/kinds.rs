@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::ToolKind::{self, *};
-use super::super::classify;
+use super::super::{Action, classify};
 
 #[test]
 fn tools_are_classified_by_name_and_input() {
@@ -59,5 +59,20 @@ fn tools_are_classified_by_name_and_input() {
     ];
     for (name, input, kind) in table {
         assert_eq!(classify(name, &input), kind, "{name} {input}");
+    }
+}
+
+#[test]
+fn the_name_of_a_tool_says_whether_it_changes_something() {
+    let mutates = |name: &str| Action::of(classify(name, &json!({"id": 1})), name, &json!({"id": 1})).0.mutates;
+    for name in
+        ["mcp__github__create_issue", "mcp__playwright__browser_click", "sendMail", "mcp__serena__replace_symbol"]
+    {
+        assert!(mutates(name), "{name}");
+    }
+    for name in
+        ["mcp__github__get_release", "mcp__github__pull_request_read", "mcp__playwright__browser_snapshot", "lookup"]
+    {
+        assert!(!mutates(name), "{name}");
     }
 }

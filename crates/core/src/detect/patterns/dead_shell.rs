@@ -23,7 +23,9 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
-    if call.kind != ToolKind::Shell || call.status() != Some(CallStatus::TimedOut) {
+    // A command that waits for something has a limit of its own.
+    let waits = call.is(CallFlags::POLL);
+    if call.kind != ToolKind::Shell || call.status() != Some(CallStatus::TimedOut) || waits {
         return None;
     }
     let mut counter = BatchCounter::new(call);
@@ -36,6 +38,9 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
                 continue;
             }
             break;
+        }
+        if other.is(CallFlags::POLL) {
+            continue;
         }
         looked |= other.is(CallFlags::READ_ONLY);
         counter.add(other);
