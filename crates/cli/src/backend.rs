@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use belay_core::{EventOutcome, SessionKey};
 use belay_engine::Engine;
-use belay_ipc::views::SessionView;
-use belay_ipc::{Client, ClientError, DecideRequest, EventResult, ResolveRequest, SessionRequest, ShortNamesRequest};
+use belay_ipc::views::{OverviewView, SessionView};
+use belay_ipc::{
+    Client, ClientError, DecideRequest, EventResult, OverviewRequest, ResolveRequest, ReviewsRequest, SessionRequest,
+    ShortNamesRequest,
+};
+use belay_review_runner as review;
 use belay_server::{Authority, StoreRead};
 use belay_store::{Access, Store, StoreError};
 use serde_json::value::RawValue;
@@ -109,6 +113,17 @@ impl<'c> Backend<'c> {
                 Ok(request.run(store.as_deref())?)
             }
         }
+    }
+
+    /// The overview. Without the resident process, review tasks are read from their files.
+    pub(crate) fn overview(&mut self) -> Result<OverviewView, CommandError> {
+        let mut view = self.read(&OverviewRequest {})?;
+        if matches!(self.target, Target::InProcess { .. }) {
+            let all = ReviewsRequest { limit: Some(usize::MAX), ..ReviewsRequest::default() };
+            let tasks = review::read::list(&review::root(&self.context.paths), &all).tasks;
+            view.reviews = OverviewView::listed_reviews(tasks);
+        }
+        Ok(view)
     }
 
     /// The session with this name: any unique prefix of `agent:id` or of the agent's own id.

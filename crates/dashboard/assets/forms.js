@@ -114,6 +114,16 @@ function answer(form, text, state) {
   output.dataset.state = state;
 }
 
+// A field that the browser refuses has to be seen. The event does not bubble.
+document.addEventListener(
+  "invalid",
+  ({ target }) => {
+    const details = target instanceof Element ? target.closest("details") : null;
+    if (details) details.open = true;
+  },
+  true,
+);
+
 document.addEventListener("click", (event) => {
   if (around(event, "[data-close]")) around(event, "dialog")?.closest("dialog")?.close();
 });

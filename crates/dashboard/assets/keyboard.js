@@ -39,7 +39,7 @@ const KEYS = {
   X: () => current() && select(/** @type {Element} */ (current()), true),
   a: () => press("[data-key=a]"),
   r: () => press("[data-key=r], [data-ask=ask-resume], [data-ask=ask-review-resume]"),
-  K: () => press("[data-ask=ask-kill]"),
+  K: () => press("[data-ask=ask-kill], [data-key=K]"),
   // A permission is only answered while its row has the focus.
   y: () => current() && press("[data-key=y]"),
   n: () => current() && press("[data-key=n]"),

@@ -16,19 +16,19 @@ import { clock, freeze } from "./times.js";
 const RETRY = 5000;
 
 const channel = new BroadcastChannel("belay-live");
-const { session, kind } = one("#main")?.dataset ?? {};
+const { session, kind, reviews } = one("#main")?.dataset ?? {};
 const start = Number(document.body.dataset.position ?? 0);
 
 /** @type {StateMessage | null} */
 let leading = null;
 
 /**
- * Whether a change concerns what this page shows. Tasks of reviews are only on pages of their own.
+ * Whether a change concerns what this page shows. Tasks of reviews are only on the pages that say so.
  * @param {ChangeMessage} change
  */
 function concerns(change) {
   if (session) return session === change.session;
-  return kind ? kind === change.about : change.about !== "review";
+  return kind ? kind === change.about : reviews !== undefined || change.about !== "review";
 }
 
 /** @param {Message} message */

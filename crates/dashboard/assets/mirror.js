@@ -49,6 +49,9 @@ function reviewLine(verb, task, fields) {
     option("--dir", value("folder"));
     option("--builder", value("builder"));
     option("--reviewer", fields.getAll("reviewer").join(","));
+    option("--arbiter", value("arbiter"));
+    option("--quorum", value("quorum"));
+    option("--timeout", value("minutes") && `${value("minutes")}m`);
     for (const gate of value("gates").split("\n")) option("--accept", gate.trim());
     if (value("workspace") === "worktree_with_changes") words.push("--with-changes");
     if (value("workspace") === "in_place") words.push("--in-place");
@@ -60,12 +63,13 @@ function reviewLine(verb, task, fields) {
     option("--why", value("why"));
   }
   if (verb === "answer") {
-    if (value("done") || !value("fix")) words.push("--done");
-    else option("--fix", value("fix"));
+    if (value("done") || !(value("fix") || value("sends_back"))) words.push("--done");
+    else words.push("--fix", quote(value("fix") || "what to fix"));
   }
   if (verb === "start" || verb === "resume") {
     option("--rounds", value("rounds"));
-    option("--budget", value("dollars") && `${value("dollars")}usd`);
+    const amounts = [value("dollars") && `${value("dollars")}usd`, value("tokens") && `${value("tokens")}tokens`];
+    option("--budget", amounts.filter(Boolean).join(","));
   }
   return words.join(" ");
 }

@@ -12,10 +12,10 @@ use crate::{assets, decide, keyboard_help};
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     pub page: Page,
-    /// Number of sessions that need a person.
+    /// Number of sessions and review tasks that need a person.
     pub needs: u64,
     pub open_incidents: u64,
-    /// Number of review tasks that need a person; see [`needs_person`](crate::reviews::needs_person).
+    /// Number of review tasks that need a person. Like incidents, the overview counts them, too.
     pub reviews_waiting: u64,
     /// Address of the server, as people would type it.
     pub address: &'a str,
@@ -86,8 +86,10 @@ pub(crate) struct Live<'a> {
     pub(crate) each_minute: &'a [&'a str],
     /// Only changes of this session matter.
     pub(crate) session: Option<&'a str>,
-    /// Only changes of this kind matter. Changes of review tasks matter only to pages that ask for them.
+    /// Only changes of this kind matter.
     pub(crate) kind: Option<&'a str>,
+    /// Changes of review tasks matter, too. They are frequent, so most pages only update their counts.
+    pub(crate) reviews: bool,
 }
 
 const PAGES: [(Page, &str, &str, &str); 6] = [
@@ -114,7 +116,7 @@ impl Frame<'_> {
                         @match page {
                             Page::Overview if self.needs > 0 => { " " span.count.hot { (self.needs) } }
                             Page::Incidents if self.open_incidents > 0 => { " " span.count { (self.open_incidents) } }
-                            Page::Reviews if self.reviews_waiting > 0 => { " " span.count.hot { (self.reviews_waiting) } }
+                            Page::Reviews if self.reviews_waiting > 0 => { " " span.count { (self.reviews_waiting) } }
                             _ => {}
                         }
                     }
@@ -163,7 +165,7 @@ impl Frame<'_> {
                         (self.nav())
                         (self.tools())
                     }
-                    main id="main" data-live=(live.at_once.join(" ")) data-minute=(live.each_minute.join(" ")) data-session=[live.session] data-kind=[live.kind] {
+                    main id="main" data-live=(live.at_once.join(" ")) data-minute=(live.each_minute.join(" ")) data-session=[live.session] data-kind=[live.kind] data-reviews[live.reviews] {
                         (self.login_hint())
                         (content)
                     }

@@ -4,11 +4,11 @@ mod detail;
 
 use maud::{Markup, html};
 
-use crate::forms::{decisions_url, guarded};
+use crate::forms::guarded;
 use crate::frame::{Frame, Live, NAV, Page, PageView};
 use crate::icons::icon;
 use crate::model::{DecidedIn, DecisionLine, IncidentFilter, IncidentItem, IncidentsPage};
-use crate::parts::{element_id, moment, path_segment, session_url, since};
+use crate::parts::{element_id, moment, path_segment, since};
 use crate::state;
 use crate::text::{name, prose, sentence};
 use crate::words;
@@ -164,11 +164,11 @@ fn decision(frame: &Frame<'_>, line: &DecisionLine) -> Markup {
     let (who, verb) = (name(&line.who).to_text(), &line.verb);
     let happened = format!("{who} {verb} it at {}", words::moment(line.at, frame.now, frame.zone));
     html! {
-        tr data-about=(decisions_url(&line.session)) data-happened=(happened) {
+        tr data-about=(line.about.decisions_url()) data-happened=(happened) {
             td { (moment(frame, line.at)) }
             td { (name(&line.who)) }
             td.break {
-                b { (name(&line.verb)) } " " a href=(session_url(&line.session)) { (name(&line.title)) }
+                b { (name(&line.verb)) } " " a href=(line.about.url()) { (name(&line.title)) }
                 @if !line.detail.is_empty() { ", " (sentence(&line.detail)) }
             }
             td.mid { (from(line.decided_in)) }

@@ -14,7 +14,7 @@ const KEYS: &[(&[&str], &str)] = &[
     (&["x"], "Select; with Shift, up to here"),
     (&["a"], "Acknowledge"),
     (&["r"], "Resume"),
-    (&["Shift+k"], "Kill, asks first"),
+    (&["Shift+k"], "Kill, or cancel a review task; asks first"),
     (&["y", "n"], "Allow or deny the permission in focus"),
     (&["/"], "Search"),
     (&["c"], "Copy the command"),

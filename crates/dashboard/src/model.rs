@@ -4,6 +4,9 @@ use belay_core::Timestamp;
 use belay_core::effect::InterventionLevel;
 use belay_ipc::views::{CallView, IncidentView, SessionView, SpendView};
 
+use crate::parts::session_url;
+use crate::review_task::review_url;
+
 /// Which incidents a page lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IncidentFilter {
@@ -92,6 +95,30 @@ impl DecidedIn {
     }
 }
 
+/// What a decision is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecidedAbout {
+    /// `agent:native-id`.
+    Session(String),
+    /// Id of a review task.
+    Review(String),
+}
+
+impl DecidedAbout {
+    /// Address of its page.
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::Session(session) => session_url(session),
+            Self::Review(id) => review_url(id),
+        }
+    }
+
+    /// Address that takes decisions about it.
+    pub(crate) fn decisions_url(&self) -> String {
+        format!("{}/decisions", self.url())
+    }
+}
+
 /// A decision of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionLine {
@@ -99,8 +126,7 @@ pub struct DecisionLine {
     pub who: String,
     /// "resumed", "killed", "raised the budget of"
     pub verb: String,
-    /// `agent:native-id`.
-    pub session: String,
+    pub about: DecidedAbout,
     pub title: String,
     /// The note, or a budget: "only with a changed plan".
     pub detail: String,
@@ -233,6 +259,8 @@ pub struct ReviewForm {
     pub folders: Vec<String>,
     /// Rounds that a task gets unless the person says otherwise.
     pub rounds: u32,
+    /// Minutes that a round may take unless the person says otherwise; `None` if there is no limit.
+    pub round_minutes: Option<u64>,
     /// The queue takes no further task.
     pub queue_is_full: bool,
 }

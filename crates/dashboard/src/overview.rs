@@ -1,6 +1,7 @@
 //! The overview: who needs a person, what the others do, and what today cost.
 
 mod needs;
+mod review_row;
 mod today;
 mod working;
 
@@ -14,6 +15,7 @@ use crate::forms::form;
 use crate::frame::{Frame, Live, NAV, Page, PageView, replaced};
 use crate::landing;
 use crate::model::DecisionLine;
+use crate::review_task::decide as review_decide;
 use crate::words;
 
 const SUMMARY: &str = "summary";
@@ -41,12 +43,13 @@ impl PageView for OverviewPage {
 
     fn page(&self, frame: &Frame<'_>) -> Markup {
         let view = &*self.view;
-        let title = match view.needs.len() {
+        let title = match view.need_count() {
             0 => "Overview".to_owned(),
             1 => "1 needs you".to_owned(),
             count => format!("{count} need you"),
         };
-        let live = Live { at_once: &[NAV, SUMMARY, NEEDS, WORKING], each_minute: &[TODAY], ..Live::default() };
+        let live =
+            Live { at_once: &[NAV, SUMMARY, NEEDS, WORKING], each_minute: &[TODAY], reviews: true, ..Live::default() };
         frame.document(
             &title,
             live,
@@ -56,6 +59,7 @@ impl PageView for OverviewPage {
                 (needs::panel(frame, self))
                 (working::panel(frame, view))
                 (today::panels(frame, view))
+                (review_decide::list_dialogs(frame))
             },
         )
     }
@@ -81,7 +85,7 @@ fn summary(frame: &Frame<'_>, view: &OverviewView) -> Markup {
         div.title id=(SUMMARY) {
             h1 { "Overview" }
             nav.tabs aria-label="Parts of this page" {
-                a href="#needs" { "Needs you " span.count { (view.needs.len()) } }
+                a href="#needs" { "Needs you " span.count { (view.need_count()) } }
                 a href="#working" { "Working " span.count { (working) } }
                 a href="#working" { "Waiting " span.count { (waiting) } }
                 a href="#today" { "Today " span.count { (words::dollars(view.today.spent.cost_micros)) } }

@@ -1,6 +1,7 @@
 //! What the list of review tasks and the page of one task share: states, names, money, addresses.
 
 pub(crate) mod decide;
+pub(crate) mod resolve;
 
 use belay_ipc::views::{ReviewPhase, ReviewSummaryView, ReviewWait};
 use maud::{Markup, html};
@@ -94,6 +95,18 @@ pub(crate) fn budget(task: &ReviewSummaryView) -> Option<(u32, String)> {
         (Some(limit), _) => Some((percent(task.cost_micros, limit), words::round_dollars(limit))),
         (None, Some(limit)) => Some((percent(task.tokens, limit), format!("{} tokens", words::tokens(limit)))),
         (None, None) => None,
+    }
+}
+
+/// "round 4 of 10 · 2 open issues · $4.73, 94 % of $5"; the status of a task that is done says the rest.
+pub(crate) fn figures(task: &ReviewSummaryView) -> Markup {
+    html! {
+        @if task.phase != ReviewPhase::Done {
+            "round " (task.round) " of " (task.max_rounds) " · "
+            (words::pluralize(task.open_issues.into(), "open issue")) " · "
+        }
+        (words::dollars(task.cost_micros))
+        @if let Some((percent, of)) = budget(task) { ", " (percent) " % of " (name(&of)) }
     }
 }
 

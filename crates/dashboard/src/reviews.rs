@@ -3,7 +3,7 @@
 mod filing;
 mod row;
 
-use belay_ipc::views::{ReviewPhase, ReviewSummaryView, ReviewWait, ReviewsView};
+use belay_ipc::views::{ReviewPhase, ReviewSummaryView, ReviewsView};
 use maud::{Markup, html};
 
 use crate::forms::form;
@@ -26,15 +26,6 @@ pub struct ReviewsPage {
     pub form: ReviewForm,
 }
 
-/// Whether a task waits for a person: it needs attention, has failed, or its session is held.
-pub fn needs_person(task: &ReviewSummaryView) -> bool {
-    match task.phase {
-        ReviewPhase::NeedsAttention | ReviewPhase::Failed => true,
-        ReviewPhase::Done | ReviewPhase::Cancelled => false,
-        _ => matches!(task.waiting, Some(ReviewWait::Pause { .. })),
-    }
-}
-
 /// Where a task is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
@@ -47,7 +38,7 @@ enum Group {
 impl Group {
     fn of(task: &ReviewSummaryView) -> Self {
         match task.phase {
-            _ if needs_person(task) => Self::NeedsPerson,
+            _ if task.needs_person() => Self::NeedsPerson,
             ReviewPhase::Queued => Self::Queued,
             phase if phase.has_ended() => Self::Ended,
             _ => Self::Running,
@@ -86,7 +77,7 @@ impl PageView for ReviewsPage {
 
 /// The title of the page, which counts the tasks that need a person.
 fn tab(view: &ReviewsView) -> String {
-    match view.tasks.iter().filter(|task| needs_person(task)).count() {
+    match view.tasks.iter().filter(|task| task.needs_person()).count() {
         0 => "Reviews".to_owned(),
         1 => "1 review needs you".to_owned(),
         count => format!("{count} reviews need you"),

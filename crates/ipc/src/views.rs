@@ -17,11 +17,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use calls::{CallView, FlagKind, PictureFlag, PictureRow, PictureView, Round, StripBucket};
-pub use overview::{AvoidedLoopView, AvoidedView, NeedKind, NeedView, OverviewView, QuotaView, SpendView, TodayView};
+pub use overview::{
+    AvoidedLoopView, AvoidedView, NeedKind, NeedRow, NeedView, OverviewView, QuotaView, SpendView, TodayView,
+};
 pub use review::{
-    ArtifactView, BuiltView, GateView, LandedView, ReviewDecisionView, ReviewIssueView, ReviewPhase, ReviewRoundView,
-    ReviewSummaryView, ReviewView, ReviewWait, ReviewerAnswer, ReviewerView, ReviewsView, RoleSpendView,
-    RunningStepView,
+    ArtifactView, BuiltView, GateView, LandedView, NewestDecisionView, ReviewAttention, ReviewDecisionKind,
+    ReviewDecisionView, ReviewIssueView, ReviewPhase, ReviewRoundView, ReviewSummaryView, ReviewView, ReviewWait,
+    ReviewerAnswer, ReviewerView, ReviewsView, RoleSpendView, RunningStepView,
 };
 pub use session_page::{EventLineView, FailingTestView, FailingView, FileView, SessionPageView, TreeNodeView};
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use belay_clock::now;
 use belay_drive::workspace::Workspace;
+use belay_ipc::views::ReviewSummaryView;
 use belay_review::Task;
 use belay_review::task::{BuildStart, Record, WorkspaceMode};
 
@@ -40,9 +41,13 @@ impl OpenTask {
         Ok(())
     }
 
+    pub(crate) fn summary(&self) -> ReviewSummaryView {
+        read::summary(&self.dir, &self.filed, &self.task, &self.entries)
+    }
+
     /// Writes what can be derived from the journal. A failure costs a list its freshness and nothing else.
     pub(crate) fn write_derived(&self) {
-        let summary = read::summary(&self.dir, &self.filed, &self.task);
+        let summary = self.summary();
         let mut written = self.dir.write_json("meta.json", &summary);
         if self.filed.artifacts != self.dir.path() {
             written = written.and_then(|()| write_json(&self.filed.artifacts.join("meta.json"), &summary));

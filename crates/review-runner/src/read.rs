@@ -4,14 +4,17 @@ mod sentences;
 mod view;
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
-use belay_core::Excerpt;
+use belay_core::{Excerpt, Timestamp};
 use belay_ipc::ReviewsRequest;
-use belay_ipc::views::{ReviewPhase, ReviewSummaryView, ReviewWait, ReviewsView};
+use belay_ipc::views::{
+    NewestDecisionView, ReviewAttention, ReviewDecisionKind, ReviewPhase, ReviewSummaryView, ReviewWait, ReviewsView,
+};
 use belay_review::Task;
-use belay_review::task::{Phase, Waiting, WorkspaceMode};
+use belay_review::task::{Answer, Attention, Decision, Phase, Record, Waiting, WorkspaceMode};
 
 pub(crate) use sentences::agent_name;
 pub use view::view;
@@ -19,7 +22,7 @@ pub use view::view;
 use crate::error::RunnerError;
 use crate::progress::RunOutput;
 use crate::runner::pause_file;
-use crate::task_dir::{FiledTask, LandRecord, TaskDir};
+use crate::task_dir::{ArchiveRecord, FiledTask, JournalEntry, LandRecord, TaskDir};
 
 /// Tasks that a list shows if the caller does not say.
 const DEFAULT_LIMIT: usize = 50;
@@ -34,13 +37,23 @@ pub fn task_dirs(root: &Path) -> Vec<TaskDir> {
     dirs.filter(|dir| dir.path().join("task.json").exists()).collect()
 }
 
+/// When a summary was last written, for a process that follows the tasks without the one that runs them.
+pub fn newest_change(root: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.path().join("meta.json").metadata().ok()?.modified().ok()).max()
+}
+
 /// Summaries that were read before, so that a list of many tasks reads only those that changed.
 #[derive(Debug, Default)]
-pub struct SummaryCache(HashMap<String, (SystemTime, ReviewSummaryView)>);
+pub struct SummaryCache(HashMap<String, (FileVersion, ReviewSummaryView)>);
+
+/// Two versions of a file can be written within one tick of the file system's clock, but are never the same inode.
+type FileVersion = (SystemTime, u64);
 
 impl SummaryCache {
     fn summary(&mut self, dir: &TaskDir) -> Option<ReviewSummaryView> {
-        let changed = dir.path().join("meta.json").metadata().and_then(|metadata| metadata.modified()).ok();
+        let metadata = dir.path().join("meta.json").metadata().ok();
+        let changed = metadata.and_then(|metadata| Some((metadata.modified().ok()?, metadata.ino())));
         match (self.0.get(dir.id()), changed) {
             (Some((known, summary)), Some(changed)) if *known == changed => Some(summary.clone()),
             _ => {
@@ -78,8 +91,8 @@ pub fn list_cached(root: &Path, request: &ReviewsRequest, cache: &mut SummaryCac
 /// The summary as it was last written, or from the journal if a crash prevented that.
 fn read_summary(dir: &TaskDir) -> Option<ReviewSummaryView> {
     dir.read_summary().or_else(|| {
-        let (filed, task, _) = dir.replay().ok()?;
-        Some(summary(dir, &filed, &task))
+        let (filed, task, journal) = dir.replay().ok()?;
+        Some(summary(dir, &filed, &task, &journal))
     })
 }
 
@@ -112,10 +125,13 @@ pub fn output(dir: &TaskDir) -> Option<(u32, Vec<String>)> {
 }
 
 /// The summary of a task.
-pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task) -> ReviewSummaryView {
+pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task, journal: &[JournalEntry]) -> ReviewSummaryView {
     let spec = &task.spec;
     let spent = task.total_spent();
     let in_place = spec.workspace == WorkspaceMode::InPlace;
+    let landed: Option<LandRecord> = dir.read_json("landed.json").ok().flatten();
+    let archived: Option<ArchiveRecord> = dir.read_json("archived.json").ok().flatten();
+    let decided = newest_decision(journal, landed.as_ref(), archived.as_ref());
     ReviewSummaryView {
         id: dir.id().to_owned(),
         title: Excerpt::new(&spec.title).as_str().to_owned(),
@@ -123,6 +139,7 @@ pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task) -> ReviewSu
         phase: phase(&task.phase),
         // Errors of agents and commands may hold secrets.
         status: Excerpt::new(&sentences::status(task)).as_str().to_owned(),
+        attention: attention(&task.phase),
         waiting: task.waiting.as_ref().map(wait),
         since: task.since,
         filed_at: filed.at,
@@ -135,9 +152,49 @@ pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task) -> ReviewSu
         cost_micros: spent.micros,
         budget_micros: spec.budget.micros,
         budget_tokens: spec.budget.tokens,
-        landed: (in_place && matches!(task.phase, Phase::Done { .. }))
-            || dir.read_json::<LandRecord>("landed.json").ok().flatten().is_some(),
+        landed: (in_place && matches!(task.phase, Phase::Done { .. })) || landed.is_some(),
+        // A task that went on afterwards has another result.
+        archived: archived.is_some_and(|archived| archived.at >= task.since),
+        decided,
     }
+}
+
+/// What a person did last, in the journal or with the result.
+fn newest_decision(
+    journal: &[JournalEntry],
+    landed: Option<&LandRecord>,
+    archived: Option<&ArchiveRecord>,
+) -> Option<NewestDecisionView> {
+    let view = |at: Timestamp, by: &str, kind| NewestDecisionView { at, by: by.to_owned(), kind };
+    let decided = journal.iter().rev().find_map(|entry| {
+        let Record::Decided { by, decision } = &entry.record else { return None };
+        let kind = match decision {
+            Decision::Cancel => ReviewDecisionKind::Cancelled,
+            Decision::Resume { .. } => ReviewDecisionKind::Resumed,
+            Decision::Waive { .. } => ReviewDecisionKind::Waived,
+            Decision::Answer { answer: Answer::Done } => ReviewDecisionKind::Accepted,
+            Decision::Answer { answer: Answer::Fix { .. } } => ReviewDecisionKind::SentBack,
+        };
+        Some(view(entry.at, by, kind))
+    });
+    let landed = landed.map(|landed| view(landed.at, &landed.by, ReviewDecisionKind::Landed));
+    let archived = archived.map(|archived| view(archived.at, &archived.by, ReviewDecisionKind::Archived));
+    [decided, landed, archived].into_iter().flatten().max_by_key(|decision| decision.at)
+}
+
+fn attention(phase: &Phase) -> Option<ReviewAttention> {
+    let Phase::NeedsAttention { why } = phase else { return None };
+    Some(match why {
+        Attention::RoundsUsed { .. } => ReviewAttention::RoundsUsed,
+        Attention::BudgetUsed => ReviewAttention::BudgetUsed,
+        Attention::BlockedOnHuman { .. } => ReviewAttention::BlockedOnHuman,
+        Attention::Dispute { .. } => ReviewAttention::Dispute,
+        Attention::Reseeding => ReviewAttention::Reseeding,
+        Attention::GateStuck { .. } => ReviewAttention::GateStuck,
+        Attention::NoVerdict { .. } => ReviewAttention::NoVerdict,
+        Attention::TreeChanged { .. } => ReviewAttention::TreeChanged,
+        Attention::Refused { .. } => ReviewAttention::Refused,
+    })
 }
 
 fn phase(phase: &Phase) -> ReviewPhase {

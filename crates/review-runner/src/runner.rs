@@ -21,7 +21,7 @@ use crate::filing::{self, FiledBy};
 use crate::host::Host;
 use crate::open_task::OpenTask;
 use crate::read::{SummaryCache, agent_name};
-use crate::task_dir::{LandRecord, TaskDir, create_private_dir};
+use crate::task_dir::{ArchiveRecord, LandRecord, TaskDir, create_private_dir};
 use crate::{read, scheduler};
 
 /// How long the end of a step is awaited before its result lands.
@@ -166,7 +166,7 @@ impl Runner {
             return Err(RunnerError::QueueFull { depth });
         }
         let open = filing::store(&self.shared.root, &config.review, filing)?;
-        let summary = read::summary(&open.dir, &open.filed, &open.task);
+        let summary = open.summary();
         insert(&mut state, open);
         state.woken = true;
         drop(state);
@@ -202,7 +202,7 @@ impl Runner {
                 };
                 Decision::Answer { answer }
             }
-            ReviewDecision::Archive => return self.archive(&dir),
+            ReviewDecision::Archive => return self.archive(&dir, by),
         };
         let mut state = self.shared.lock();
         if state.claimed.contains(dir.id()) {
@@ -216,7 +216,7 @@ impl Runner {
             let mut open = task.lock().unwrap_or_else(PoisonError::into_inner);
             open.record(Record::Decided { by: by.to_owned(), decision })?;
             let is_final = open.task.phase.is_final();
-            let summary = read::summary(&open.dir, &open.filed, &open.task);
+            let summary = open.summary();
             drop(open);
             match state.tasks.get(dir.id()) {
                 // The process ends; its late result is not recorded.
@@ -267,16 +267,19 @@ impl Runner {
     }
 
     /// Keeps the result as a branch, and removes the worktree.
-    fn archive(&self, dir: &TaskDir) -> Result<ReviewSummaryView, RunnerError> {
+    fn archive(&self, dir: &TaskDir, by: &str) -> Result<ReviewSummaryView, RunnerError> {
         let claim = self.claim_result(dir)?;
         let open = &claim.open;
         let tree = result_tree(open)?;
         let workspace = workspace(open)?;
         workspace.archive(&tree)?;
-        match workspace.remove(&tree, self.shared.host.has_live_session(workspace.root()))? {
-            Removed::Kept(because) => Err(RunnerError::Invalid(format!("the worktree is kept: {because}"))),
-            _ => Ok(read::summary(&open.dir, &open.filed, &open.task)),
+        if let Removed::Kept(because) = workspace.remove(&tree, self.shared.host.has_live_session(workspace.root()))? {
+            return Err(RunnerError::Invalid(format!("the worktree is kept: {because}")));
         }
+        dir.write_json("archived.json", &ArchiveRecord { at: now(), by: by.to_owned() })?;
+        open.write_derived();
+        self.shared.host.task_changed(dir.id());
+        Ok(open.summary())
     }
 
     /// Takes an ended task. A decision that would continue it is refused meanwhile.

@@ -7,6 +7,7 @@
 //! | `env` | the environment of the shell that filed the task |
 //! | `workspace.json` | where the builder works |
 //! | `landed.json` | what became of the result |
+//! | `archived.json` | who kept the result as a branch only |
 //! | `meta.json` | the summary, for lists |
 //! | `runs/N.json`, `N.jsonl`, `N.stderr` | the process of attempt N and what it printed |
 //! | `runs/N.marker` | kept open by every process of attempt N; gone when it has ended |
@@ -67,6 +68,13 @@ pub(crate) struct LandRecord {
     pub(crate) message: String,
     #[serde(default)]
     pub(crate) commit: Option<String>,
+}
+
+/// Who kept the result as a branch only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ArchiveRecord {
+    pub(crate) at: Timestamp,
+    pub(crate) by: String,
 }
 
 /// The directory of one task.

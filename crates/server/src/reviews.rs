@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use belay_agents::AgentSpec;
 use belay_config::{Config, Loader, Strictness};
 use belay_core::SessionKey;
-use belay_ipc::views::{LandedView, ReviewSummaryView, ReviewView, ReviewsView};
+use belay_ipc::views::{LandedView, OverviewView, ReviewSummaryView, ReviewView, ReviewsView};
 use belay_ipc::{
     DecideReviewRequest, ErrorBody, ErrorCode, FileReviewRequest, LandReviewRequest, PauseReviewsRequest,
     ReviewRequest, ReviewsRequest,
@@ -140,10 +140,11 @@ pub(crate) fn roots(shared: &DaemonState) -> Result<Vec<PathBuf>, ErrorBody> {
     Ok(seen_projects(shared))
 }
 
-/// Rounds of a task whose author does not say.
-pub(crate) fn default_rounds(shared: &DaemonState) -> Result<u32, ErrorBody> {
+/// Rounds of a task whose author does not say, and the minutes that each may take.
+pub(crate) fn default_limits(shared: &DaemonState) -> Result<(u32, Option<u64>), ErrorBody> {
     let config = user_config(shared).map_err(|error| ErrorBody::new(ErrorCode::Internal, error))?;
-    Ok(config.review.rounds)
+    let minutes = config.review.round_timeout.get().map(|timeout| timeout.as_secs().div_ceil(60));
+    Ok((config.review.rounds, minutes))
 }
 
 /// Whether a task filed in the browser finds the agent's program.
@@ -155,11 +156,20 @@ pub(crate) fn is_installed(shared: &DaemonState, agent: &AgentSpec) -> bool {
     }
 }
 
-/// Tasks that wait for a person, for the navigation of every page.
-pub(crate) fn waiting_for_person(shared: &DaemonState) -> u64 {
+/// All tasks, newest first; none if the runner could not start.
+pub(crate) fn all(shared: &DaemonState) -> Vec<ReviewSummaryView> {
     let request = ReviewsRequest { limit: Some(usize::MAX), ..ReviewsRequest::default() };
-    let Ok(runner) = shared.reviews.runner() else { return 0 };
-    runner.summaries(&request).tasks.iter().filter(|task| belay_dashboard::reviews::needs_person(task)).count() as u64
+    shared.reviews.runner().map(|runner| runner.summaries(&request).tasks).unwrap_or_default()
+}
+
+/// The tasks that the overview lists.
+pub(crate) fn for_overview(shared: &DaemonState) -> Vec<ReviewSummaryView> {
+    OverviewView::listed_reviews(all(shared))
+}
+
+/// Number of tasks that wait for a person, for the navigation of every page.
+pub(crate) fn waiting_for_person(shared: &DaemonState) -> u64 {
+    all(shared).iter().filter(|task| task.needs_person()).count() as u64
 }
 
 /// The projects of past sessions, newest first.

@@ -1,13 +1,16 @@
 //! The state of `belay top`, and how messages change it.
 
 mod keys;
+mod listing;
 mod prompts;
 
 use belay_core::status::StatusValue;
 use belay_core::{SessionKey, Timestamp};
-use belay_ipc::views::{NeedKind, NeedView, OverviewView, PendingApproval, SessionPageView, SessionView};
+use belay_ipc::views::{NeedKind, OverviewView, PendingApproval, SessionPageView};
 use jiff::tz::TimeZone;
 use ratatui::crossterm::event::KeyEvent;
+
+pub(crate) use listing::row_name;
 
 use crate::action::{Action, Decision};
 use crate::dialog::Dialog;
@@ -78,7 +81,7 @@ pub struct App {
     /// Why the data is stale, and since when.
     pub(crate) stale: Option<(Timestamp, String)>,
     pub(crate) screen: Screen,
-    /// The selected session of the overview, by its name, and its place in the list.
+    /// The selected row of the overview, by its name, and its place in the list.
     pub(crate) selected: Option<(String, usize)>,
     /// First line of the overview in view.
     pub(crate) scroll: usize,
@@ -208,40 +211,6 @@ impl App {
         usize::from(self.size.0)
     }
 
-    /// The sessions of the overview that match the filter: those that need a person, then those at work.
-    pub(crate) fn listed(&self) -> (Vec<&NeedView>, Vec<&SessionView>) {
-        let Some(view) = &self.overview else { return (Vec::new(), Vec::new()) };
-        let matches = |session: &SessionView, word: &str| self.filter.matches(session, word);
-        (
-            view.needs.iter().filter(|need| matches(&need.session, words::need_state(need.kind).word)).collect(),
-            view.active.iter().filter(|session| matches(session, words::session_state(session).word)).collect(),
-        )
-    }
-
-    /// Names of the listed sessions, in their order.
-    fn names(&self) -> Vec<String> {
-        let (needs, active) = self.listed();
-        needs.iter().map(|need| &need.session).chain(active).map(|session| session.session.clone()).collect()
-    }
-
-    /// The session that actions apply to.
-    pub(crate) fn current(&self) -> Option<&SessionView> {
-        match &self.screen {
-            Screen::Session(screen) => screen.page.as_ref().map(|page| &page.session),
-            Screen::Overview => {
-                let (name, _) = self.selected.as_ref()?;
-                let (needs, active) = self.listed();
-                needs.iter().map(|need| &need.session).chain(active).find(|session| session.session == *name)
-            }
-        }
-    }
-
-    /// Why the current session needs a person, if it does.
-    pub(crate) fn current_need(&self) -> Option<&NeedView> {
-        let name = &self.current()?.session;
-        self.overview.as_ref()?.needs.iter().find(|need| need.session.session == *name)
-    }
-
     fn set_page(&mut self, key: &SessionKey, page: Option<Box<SessionPageView>>) {
         if let Screen::Session(screen) = &mut self.screen
             && screen.key == *key
@@ -284,8 +253,13 @@ impl App {
         }
     }
 
-    /// Opens the selected session. Looking at what it finished counts as having seen it.
+    /// Opens the selected session, or tells how to decide about the selected task. Looking at what a session finished
+    /// counts as having seen it.
     fn open_current(&mut self) -> Vec<Command> {
+        if let Some(task) = self.current_review() {
+            self.dialog = Some(Dialog::review_commands(task));
+            return Vec::new();
+        }
         let Some(session) = self.current() else { return Vec::new() };
         let finished = session.status.value == StatusValue::Finished;
         let Some(key) = SessionKey::parse(&session.session) else { return Vec::new() };
@@ -310,7 +284,11 @@ impl App {
     /// Decides at once, or asks first.
     fn act(&mut self, action: Action) -> Vec<Command> {
         let Some(session) = self.current() else {
-            self.notice = Some(Notice { text: "No session is selected.".to_owned(), is_error: true });
+            let text = match self.current_review() {
+                Some(task) => format!("{} is a review task: c shows the commands that decide about it.", task.id),
+                None => "No session is selected.".to_owned(),
+            };
+            self.notice = Some(Notice { text, is_error: true });
             return Vec::new();
         };
         if let Some(text) = action.refusal(session) {
@@ -338,7 +316,7 @@ impl App {
         Action::RaiseBudget { amount: amount.replace(',', ""), resume }
     }
 
-    /// Selects the session this many places further.
+    /// Selects the row this many places further.
     fn select_by(&mut self, step: isize) {
         let names = self.names();
         let Some(last) = names.len().checked_sub(1) else { return };
@@ -346,7 +324,7 @@ impl App {
         self.selected = names.into_iter().nth(at).map(|name| (name, at));
     }
 
-    /// Keeps the selection on a listed session, and both within the lines in view.
+    /// Keeps the selection on a listed row, and both within the lines in view.
     fn keep_in_view(&mut self) {
         let names = self.names();
         self.selected = match self.selected.take() {
@@ -374,17 +352,5 @@ impl App {
                 }
             }
         }
-    }
-}
-
-impl Filter {
-    fn matches(&self, session: &SessionView, word: &str) -> bool {
-        let wanted = self.text.trim().to_lowercase();
-        if wanted.is_empty() {
-            return true;
-        }
-        let texts = [session.title(), &session.session, words::agent_name(&session.agent), word];
-        let more = [session.project.as_deref(), session.branch.as_deref(), session.cwd.as_deref()];
-        texts.into_iter().chain(more.into_iter().flatten()).any(|text| text.to_lowercase().contains(&wanted))
     }
 }

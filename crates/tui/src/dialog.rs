@@ -2,10 +2,12 @@
 
 use belay_core::SessionKey;
 use belay_core::event::PermissionAnswer;
-use belay_ipc::views::{NeedKind, NeedView, PendingApproval, SessionView};
+use belay_ipc::views::{
+    NeedKind, NeedView, PendingApproval, ReviewAttention, ReviewPhase, ReviewSummaryView, SessionView,
+};
 use ratatui::text::Line;
 
-use crate::action::{Action, Decision};
+use crate::action::{Action, Decision, quoted};
 use crate::line::{LineBuilder, wrap};
 use crate::prompt;
 use crate::style::{Theme, Tone};
@@ -14,7 +16,7 @@ use crate::style::{Theme, Tone};
 pub(crate) enum Dialog {
     Ask(Question),
     Help,
-    /// Command lines for a session.
+    /// Command lines for a session or a review task.
     Commands {
         title: String,
         lines: Vec<String>,
@@ -73,6 +75,27 @@ impl Dialog {
         lines.push(of(Action::Kill));
         lines.push(format!("belay events tail {short} --follow"));
         Self::Commands { title: session.title().to_owned(), lines }
+    }
+
+    /// The command lines that decide about a review task.
+    pub(crate) fn review_commands(task: &ReviewSummaryView) -> Self {
+        let of = |verb: &str| format!("belay review {verb} {}", quoted(&task.id));
+        let mut lines = vec![of("show"), of("diff")];
+        if task.phase == ReviewPhase::Done {
+            lines.extend([of("land"), of("archive")]);
+        } else {
+            lines.push(format!("{} --done", of("answer")));
+            lines.push(format!("{} --fix '...'", of("answer")));
+            lines.push(match task.attention {
+                Some(ReviewAttention::RoundsUsed) => {
+                    format!("{} --rounds {}", of("resume"), task.max_rounds.saturating_add(1))
+                }
+                Some(ReviewAttention::BudgetUsed) => format!("{} --budget AMOUNT", of("resume")),
+                _ => of("resume"),
+            });
+            lines.push(of("cancel"));
+        }
+        Self::Commands { title: task.title.clone(), lines }
     }
 
     /// The text that is being typed.
@@ -273,8 +296,8 @@ fn paragraph(text: &str, columns: usize, style: ratatui::style::Style) -> Vec<Li
 }
 
 const KEYS: &[(&str, &str)] = &[
-    ("j k", "next, previous session; also arrows"),
-    ("Enter", "open the session"),
+    ("j k", "next, previous row; also arrows"),
+    ("Enter", "open the session; of a review task, its commands"),
     ("Esc q", "back; q in the overview exits"),
     ("y n", "allow, deny what it asks to run; asks first"),
     ("a", "acknowledge; the session stays held"),
@@ -284,7 +307,7 @@ const KEYS: &[(&str, &str)] = &[
     ("s", "mark as seen"),
     ("x", "archive; asks first"),
     ("c", "show the command lines"),
-    ("/", "filter the sessions"),
+    ("/", "filter the rows"),
     ("h l", "in a session: earlier, later calls"),
     ("Tab", "in a session: next; Shift-Tab previous"),
     ("Ctrl-C", "exit"),

@@ -1,15 +1,16 @@
 //! The overview: who needs a person, what the others do, and what today cost.
 
 mod active;
+mod review;
 mod today;
 
 use std::ops::Range;
 
 use belay_core::format;
-use belay_ipc::views::{NeedKind, NeedView};
+use belay_ipc::views::{NeedKind, NeedRow, NeedView};
 use ratatui::text::Line;
 
-use crate::app::App;
+use crate::app::{App, row_name};
 use crate::line::{LineBuilder, wrap};
 use crate::{picture, words};
 
@@ -24,7 +25,7 @@ const STATE_COLUMNS: usize = 29;
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     pub(crate) lines: Vec<Line<'static>>,
-    /// The lines of the selected session.
+    /// The lines of the selected row.
     selected: Option<Range<usize>>,
 }
 
@@ -33,10 +34,10 @@ impl Lines {
     pub(crate) fn scroll_to_selection(&self, scroll: usize, rows: usize, first_selected: bool) -> usize {
         let last = self.lines.len().saturating_sub(rows);
         let Some(selected) = &self.selected else { return scroll.min(last) };
-        // Nothing selectable is above the first session, so its heading stays in view.
+        // Nothing selectable is above the first row, so its heading stays in view.
         let start = if first_selected { 0 } else { selected.start };
         let scroll = scroll.max(selected.end.saturating_sub(rows)).min(start);
-        // At the last session, what follows the list can be seen, too.
+        // At the last row, what follows the list can be seen, too.
         scroll.min(last)
     }
 
@@ -44,8 +45,8 @@ impl Lines {
         self.lines.push(line);
     }
 
-    /// Adds the lines of a session.
-    fn session(&mut self, lines: Vec<Line<'static>>, is_selected: bool) {
+    /// Adds the lines of a session or a review task.
+    fn row(&mut self, lines: Vec<Line<'static>>, is_selected: bool) {
         let start = self.lines.len();
         self.lines.extend(lines);
         if is_selected {
@@ -67,7 +68,7 @@ pub(crate) fn lines(app: &App, columns: usize) -> Lines {
     };
     let (needs, active) = app.listed();
     let is_selected = |name: &str| app.selected.as_ref().is_some_and(|(selected, _)| selected == name);
-    if view.needs.is_empty() && view.active.is_empty() {
+    if view.need_count() == 0 && view.active.is_empty() {
         all.push(text("Nobody needs you, and nothing works."));
         let hint = match view.resting {
             0 => "Start an agent with `belay run claude`, or install hooks with `belay init`.".to_owned(),
@@ -75,13 +76,17 @@ pub(crate) fn lines(app: &App, columns: usize) -> Lines {
         };
         all.push(text(&hint));
     } else if needs.is_empty() && active.is_empty() {
-        all.push(text("No session matches the filter. Esc clears it."));
+        all.push(text("Nothing matches the filter. Esc clears it."));
     }
     if !needs.is_empty() {
         all.push(heading(app, columns, "Needs you", needs.len(), "longest wait first"));
-        for need in needs {
-            let selected = is_selected(&need.session.session);
-            all.session(need_lines(app, columns, need, selected), selected);
+        for row in needs {
+            let selected = is_selected(&row_name(&row));
+            let lines = match row {
+                NeedRow::Session(need) => need_lines(app, columns, need, selected),
+                NeedRow::Review(task) => review::lines(app, columns, task, selected),
+            };
+            all.row(lines, selected);
         }
         all.push(Line::default());
     }
@@ -93,7 +98,7 @@ pub(crate) fn lines(app: &App, columns: usize) -> Lines {
         }
         for session in active {
             let selected = is_selected(&session.session);
-            all.session(layout.row(app, session, selected), selected);
+            all.row(layout.row(app, session, selected), selected);
         }
         all.push(Line::default());
     }

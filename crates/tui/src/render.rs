@@ -52,7 +52,7 @@ fn header(app: &App, columns: usize) -> Line<'static> {
     let theme = app.theme();
     let mut line = LineBuilder::new(columns).put("Belay", theme.strong());
     let Some(view) = &app.overview else { return line.build() };
-    let needs = view.needs.iter().filter(|need| !need.acknowledged).count();
+    let needs = view.needs.iter().filter(|need| !need.acknowledged).count() + view.reviews.len();
     let working = view.active.len();
     let need_style = if needs > 0 { theme.tone(Tone::Warn) } else { theme.plain() };
     let verb = if needs == 1 { "needs" } else { "need" };
@@ -106,6 +106,7 @@ fn footer(app: &App, columns: usize, scroll: usize, below: usize) -> Line<'stati
         (_, true) => "? keys",
         (Screen::Overview, _) if asks => "y allow  n deny  Enter open  K kill  c commands  / filter  ? keys",
         (Screen::Session(_), _) if asks => "y allow  n deny  Esc back  K kill  h l calls  Tab next  ? keys",
+        (Screen::Overview, _) if app.current_review().is_some() => "Enter commands  / filter  ? keys",
         (Screen::Overview, _) => "Enter open  a ack  r resume  b budget  K kill  s seen  / filter  ? keys",
         (Screen::Session(_), _) => "Esc back  r resume  b budget  K kill  h l calls  Tab next  ? keys",
     };

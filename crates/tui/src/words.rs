@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use belay_core::status::{StatusValue, WaitingFor};
 use belay_core::{Timestamp, format};
-use belay_ipc::views::{NeedKind, SessionView};
+use belay_ipc::views::{NeedKind, ReviewAttention, ReviewPhase, ReviewSummaryView, SessionView};
 use jiff::tz::TimeZone;
 
 use crate::style::Tone;
@@ -53,6 +53,37 @@ pub(crate) fn session_state(session: &SessionView) -> State {
         (StatusValue::Unknown, _) => ("·", "Unknown", Tone::Plain),
     };
     State { symbol, word, tone }
+}
+
+/// What a review task needs, in a word or two.
+pub(crate) fn review_state(task: &ReviewSummaryView) -> State {
+    let (symbol, word, tone) = match (task.phase, task.attention) {
+        (ReviewPhase::Done, _) => return need_state(NeedKind::Finished),
+        (ReviewPhase::Failed, _) => return need_state(NeedKind::Failed),
+        (_, Some(ReviewAttention::BudgetUsed)) => return need_state(NeedKind::OverBudget),
+        (_, Some(ReviewAttention::Reseeding)) => return need_state(NeedKind::Looping),
+        (_, Some(ReviewAttention::RoundsUsed)) => ("!", "Out of rounds", Tone::Warn),
+        (_, Some(ReviewAttention::BlockedOnHuman)) => ("!", "Blocked", Tone::Warn),
+        (_, Some(ReviewAttention::Dispute)) => ("!", "Dispute", Tone::Warn),
+        (_, Some(ReviewAttention::GateStuck)) => ("!", "Gate fails", Tone::Warn),
+        (_, Some(ReviewAttention::NoVerdict)) => ("!", "No verdict", Tone::Warn),
+        (_, Some(ReviewAttention::TreeChanged)) => ("!", "Files changed", Tone::Warn),
+        (_, Some(ReviewAttention::Refused)) => ("!", "Cannot run", Tone::Warn),
+        (_, None) => ("!", "Needs you", Tone::Warn),
+    };
+    State { symbol, word, tone }
+}
+
+/// "Review · billing-api · Claude Code, reviewed by Codex"
+pub(crate) fn review_place(task: &ReviewSummaryView) -> String {
+    let agent = |role: &str| agent_name(role.split('@').next().unwrap_or(role)).to_owned();
+    let mut agents = agent(&task.builder);
+    if !task.reviewers.is_empty() {
+        let reviewers: Vec<String> = task.reviewers.iter().map(|role| agent(role)).collect();
+        agents.push_str(&format!(", reviewed by {}", reviewers.join(", ")));
+    }
+    let project = task.folder.trim_end_matches('/').rsplit('/').next().filter(|project| !project.is_empty());
+    ["Review"].into_iter().chain(project).chain([&*agents]).collect::<Vec<_>>().join(" · ")
 }
 
 /// "22 s", "1 min 48 s", "41 min", "1 h 4 min", "3 days".

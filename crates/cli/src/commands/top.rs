@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use belay_clock::now;
-use belay_ipc::{OverviewRequest, SessionPageRequest};
+use belay_ipc::SessionPageRequest;
 use belay_tui::{App, Command, Message, Settings};
 use clap::Args;
 use ratatui::crossterm::event::{self, Event};
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &TopArgs) -> CommandResult {
 /// Prints one frame, or the data behind it.
 fn once(context: &Context, args: &TopArgs) -> CommandResult {
     let mut backend = Backend::open(context)?;
-    let overview = backend.read(&OverviewRequest {})?;
+    let overview = backend.overview()?;
     let columns = context.env.text("COLUMNS").and_then(|text| text.parse().ok());
     let columns = columns.or(terminal_size().map(|(columns, _)| columns)).unwrap_or(DEFAULT_COLUMNS);
     let settings = Settings { color: false, ..settings(context) };

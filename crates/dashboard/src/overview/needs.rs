@@ -1,13 +1,13 @@
 //! The attention list: state, reason, and the buttons that resolve it.
 
-use belay_ipc::views::{NeedKind, NeedView, PendingApproval};
+use belay_ipc::views::{NeedKind, NeedRow, NeedView, PendingApproval};
 use maud::{Markup, html};
 
-use super::OverviewPage;
+use super::{OverviewPage, review_row};
 use crate::forms::{ask, decision, decisions_url, form};
 use crate::frame::Frame;
 use crate::icons::icon;
-use crate::model::{DecidedIn, DecisionLine};
+use crate::model::{DecidedAbout, DecidedIn, DecisionLine};
 use crate::parts::{element_id, moment, session_link, session_url, since, until, whereabouts};
 use crate::picture::mini;
 use crate::state;
@@ -18,14 +18,21 @@ use crate::words;
 const LISTED_DECISIONS: usize = 4;
 
 pub(super) fn panel(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
-    let needs = &page.view.needs;
+    let rows = page.view.need_rows();
     html! {
         section.panel.needs id="needs" aria-labelledby="needs-h" {
             header { h2 id="needs-h" { "Needs you" } small { "longest wait first" } }
             // Also without rows: the last one stays until the pointer has left it.
-            ol data-linger { @for need in needs { (row(frame, need, approval_for(need, &page.approvals))) } }
-            @if needs.is_empty() {
-                div.body { p.muted { "No session needs you. Sessions that ask, are held or have finished appear here, with the reason." } }
+            ol data-linger {
+                @for need in &rows {
+                    @match need {
+                        NeedRow::Session(need) => (row(frame, need, approval_for(need, &page.approvals)))
+                        NeedRow::Review(task) => (review_row::row(frame, task))
+                    }
+                }
+            }
+            @if rows.is_empty() {
+                div.body { p.muted { "Nobody needs you. Sessions that ask, are held or have finished appear here, and review tasks that cannot go on by themselves, with the reason." } }
             }
             (resolved(frame, page))
         }
@@ -34,11 +41,14 @@ pub(super) fn panel(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
 
 /// Who resolved what in the last minutes, told in every browser. `assets/refresh.js` repeats it in a row that stays.
 fn resolved(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
-    let needs_still = |session: &str| page.view.needs.iter().any(|need| need.session.session == session);
+    let needs_still = |about: &DecidedAbout| match about {
+        DecidedAbout::Session(session) => page.view.needs.iter().any(|need| need.session.session == *session),
+        DecidedAbout::Review(id) => page.view.reviews.iter().any(|task| task.id == *id),
+    };
     let mut lines: Vec<&DecisionLine> = Vec::new();
-    for line in page.resolved.iter().filter(|line| !needs_still(&line.session)) {
-        // The newest decision about a session is what holds.
-        if lines.len() < LISTED_DECISIONS && !lines.iter().any(|shown| shown.session == line.session) {
+    for line in page.resolved.iter().filter(|line| !needs_still(&line.about)) {
+        // The newest decision about something is what holds.
+        if lines.len() < LISTED_DECISIONS && !lines.iter().any(|shown| shown.about == line.about) {
             lines.push(line);
         }
     }
@@ -47,9 +57,9 @@ fn resolved(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
             footer {
                 ul.log aria-label="Resolved in the last minutes" {
                     @for line in lines {
-                        li data-resolved=(element_id("n", &line.session)) data-text=(words::capitalized(&how(frame, line))) {
+                        li data-resolved=(row_id(&line.about)) data-text=(words::capitalized(&how(frame, line))) {
                             (moment(frame, line.at)) span.s-rest { (icon("person")) }
-                            p.muted { (name(&line.who)) " " (name(&line.verb)) " " a href=(session_url(&line.session)) { (name(&line.title)) } (place(line)) }
+                            p.muted { (name(&line.who)) " " (name(&line.verb)) " " a href=(line.about.url()) { (name(&line.title)) } (place(line)) }
                         }
                     }
                 }
@@ -64,6 +74,14 @@ fn how(frame: &Frame<'_>, line: &DecisionLine) -> String {
     let verb = line.verb.strip_suffix(" of").unwrap_or(&line.verb);
     let who = name(&line.who).to_text();
     format!("{verb} by {who}{}, {}", place(line), words::moment(line.at, frame.now, frame.zone))
+}
+
+/// Id of the row that a decision resolved.
+fn row_id(about: &DecidedAbout) -> String {
+    match about {
+        DecidedAbout::Session(session) => element_id("n", session),
+        DecidedAbout::Review(id) => review_row::id(id),
+    }
 }
 
 /// Where it was decided, unless the name tells.

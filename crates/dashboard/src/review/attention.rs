@@ -73,10 +73,6 @@ fn reason(view: &ReviewView) -> Markup {
 
 fn verdict(frame: &Frame<'_>, view: &ReviewView) -> Markup {
     let task = &view.summary;
-    let question = match task.open_issues {
-        0 => "Accept the result as done? The reviewers have not agreed yet.".to_owned(),
-        open => format!("Accept the result as done, with {}?", words::pluralize(open.into(), "open issue")),
-    };
     html! {
         div.stack.tight data-mirror="review answer" data-short=(name(&task.id)) {
             (form(frame, "stack tight decide", &decisions_url(&task.id), &html! {
@@ -84,7 +80,7 @@ fn verdict(frame: &Frame<'_>, view: &ReviewView) -> Markup {
                 (decide::fix_field())
                 div.acts {
                     button.main { "Send it back" }
-                    button name="done" value="true" formnovalidate data-confirm=(question) { "Accept as done…" }
+                    button name="done" value="true" formnovalidate data-confirm=(decide::accept_question(task)) { "Accept as done…" }
                 }
                 output.answer {}
             }))
@@ -95,19 +91,22 @@ fn verdict(frame: &Frame<'_>, view: &ReviewView) -> Markup {
 
 fn resume(frame: &Frame<'_>, view: &ReviewView) -> Markup {
     let task = &view.summary;
-    let (rounds, dollars) = decide::next_limits(task);
-    let budget = if dollars.is_empty() { String::new() } else { format!(" --budget {dollars}usd") };
+    let next = decide::next_limits(task);
+    let money = (!next.dollars.is_empty()).then(|| format!("{}usd", next.dollars));
+    let amounts: Vec<String> =
+        money.into_iter().chain((!next.tokens.is_empty()).then(|| format!("{}tokens", next.tokens))).collect();
+    let budget = if amounts.is_empty() { String::new() } else { format!(" --budget {}", amounts.join(",")) };
     html! {
         div.stack.tight.apart data-mirror="review resume" data-short=(name(&task.id)) {
             h3 { "Or let it go on as it is" }
             (form(frame, "stack tight", &decisions_url(&task.id), &html! {
                 div.row.between {
-                    (decide::resume_fields(&rounds, &dollars))
+                    (decide::resume_fields(&next, !next.tokens.is_empty()))
                     button name="decision" value="resume" data-key="r" { "Resume" }
                 }
                 output.answer {}
             }))
-            (mirror(&format!("belay review resume {} --rounds {rounds}{budget}", shell_word(&task.id))))
+            (mirror(&format!("belay review resume {} --rounds {}{budget}", shell_word(&task.id), next.rounds)))
         }
     }
 }

@@ -8,7 +8,6 @@ use crate::forms::form;
 use crate::frame::Frame;
 use crate::parts::since;
 use crate::review_task::{self, agent, agents, decide, decisions_url, state_words};
-use crate::reviews::needs_person;
 use crate::text::{name, prose};
 use crate::words;
 
@@ -25,7 +24,7 @@ pub(super) fn head(frame: &Frame<'_>, view: &ReviewView) -> Markup {
                     (form(frame, "acts", &decisions_url(&task.id), &html! { (actions(frame, view)) output.answer {} }))
                 }
                 // The panel below begins with it.
-                @if !needs_person(task) && !task.status.is_empty() { p.what { (prose(&task.status)) } }
+                @if !task.needs_person() && !task.status.is_empty() { p.what { (prose(&task.status)) } }
             }
             (facts(frame, view))
         }
@@ -51,9 +50,9 @@ fn actions(frame: &Frame<'_>, view: &ReviewView) -> Markup {
     match task.phase {
         ReviewPhase::Done if task.landed => html! {},
         ReviewPhase::Done => html! { (decide::land(frame, task, "main")) (decide::apply(frame, task)) (archive) },
-        ReviewPhase::Cancelled => html! { (decide::resume(task)) (archive) },
+        ReviewPhase::Cancelled => html! { (decide::resume(task, "Resume…")) (archive) },
         // The panel below decides about everything else.
-        ReviewPhase::NeedsAttention | ReviewPhase::Failed => archive,
+        ReviewPhase::NeedsAttention | ReviewPhase::Failed => html! { (archive) (decide::give_up()) },
         ReviewPhase::Queued => decide::cancel(task),
         _ => html! {
             (decide::answer(task))

@@ -8,26 +8,55 @@ use crate::decide::{close, dialog};
 use crate::forms::{Ask, ask_about};
 use crate::frame::Frame;
 use crate::text::name;
+use crate::words;
 
 /// Dialogs of the pages, by id.
 const RESUME: &str = "ask-review-resume";
+const SEND_BACK: &str = "ask-review-fix";
 const ANSWER: &str = "ask-review-answer";
 const WAIVE: &str = "ask-review-waive";
 
 /// Rounds that a task without rounds left probably gets.
 const MORE_ROUNDS: u32 = 3;
 
-/// The limits that a person would probably set next: rounds, and dollars if the task has such a budget.
-pub(crate) fn next_limits(task: &ReviewSummaryView) -> (String, String) {
+/// The limits that a person would probably set next.
+pub(crate) struct NextLimits {
+    pub(crate) rounds: String,
+    /// Empty if the task has no such budget.
+    pub(crate) dollars: String,
+    /// Empty if the task has no such budget.
+    pub(crate) tokens: String,
+}
+
+pub(crate) fn next_limits(task: &ReviewSummaryView) -> NextLimits {
     let used_up = task.round >= task.max_rounds;
     let rounds = if used_up { task.max_rounds.saturating_add(MORE_ROUNDS) } else { task.max_rounds };
-    let dollars = task.budget_micros.map(|limit| {
-        let scarce = task.cost_micros.saturating_mul(10) >= limit.saturating_mul(9);
+    let (next_micros, next_tokens) = next_budget(task);
+    NextLimits {
+        rounds: rounds.to_string(),
+        dollars: next_micros.or(task.budget_micros).map(dollars).unwrap_or_default(),
+        tokens: next_tokens.or(task.budget_tokens).map(|tokens| tokens.to_string()).unwrap_or_default(),
+    }
+}
+
+/// Budgets that are used up or nearly so, doubled as often as it takes to be above what was spent: in millionths of a US
+/// dollar, and in tokens.
+pub(crate) fn next_budget(task: &ReviewSummaryView) -> (Option<u64>, Option<u64>) {
+    let next = |limit: Option<u64>, used: u64, least: u64| {
+        let limit = limit.filter(|limit| used.saturating_mul(10) >= limit.saturating_mul(9))?;
         // Twice a budget of nothing is still nothing.
-        let next = if scarce { limit.max(task.cost_micros).saturating_mul(2).max(1_000_000) } else { limit };
-        format!("{}", next as f64 / 1e6)
-    });
-    (rounds.to_string(), dollars.unwrap_or_default())
+        let mut next = limit.saturating_mul(2).max(least);
+        while next <= used.saturating_add(used / 10) && next < u64::MAX {
+            next = next.saturating_mul(2);
+        }
+        Some(next)
+    };
+    (next(task.budget_micros, task.cost_micros, 1_000_000), next(task.budget_tokens, task.tokens, 100_000))
+}
+
+/// An amount as a field takes it: "7.5".
+pub(crate) fn dollars(micros: u64) -> String {
+    format!("{}", micros as f64 / 1e6)
 }
 
 fn about<'a>(
@@ -40,10 +69,29 @@ fn about<'a>(
 }
 
 /// Asks how many rounds and how much money a task gets, and resumes it.
-pub(crate) fn resume(task: &ReviewSummaryView) -> Markup {
-    let (rounds, dollars) = next_limits(task);
-    let fields = [("rounds", rounds.as_str()), ("dollars", dollars.as_str())];
-    ask_about("", &about(RESUME, &decisions_url(&task.id), task, &fields), "Resume…")
+pub(crate) fn resume(task: &ReviewSummaryView, label: &str) -> Markup {
+    let next = next_limits(task);
+    let fields = [("rounds", &*next.rounds), ("dollars", &*next.dollars), ("tokens", &*next.tokens)];
+    ask_about("", &about(RESUME, &decisions_url(&task.id), task, &fields), label)
+}
+
+/// Asks what to fix.
+pub(crate) fn send_back(task: &ReviewSummaryView, class: &str) -> Markup {
+    ask_about(class, &about(SEND_BACK, &decisions_url(&task.id), task, &[]), "What to fix…")
+}
+
+/// What is asked before a person accepts the result.
+pub(crate) fn accept_question(task: &ReviewSummaryView) -> String {
+    match task.open_issues {
+        0 => "Accept the result as done? The reviewers have not agreed yet.".to_owned(),
+        open => format!("Accept the result as done, with {}?", words::pluralize(open.into(), "open issue")),
+    }
+}
+
+/// Ends a task that cannot go on by itself, after a question.
+pub(crate) fn give_up() -> Markup {
+    let question = "Cancel this task? Its files stay as they are, and you can resume it later.";
+    html! { button.bad name="decision" value="cancel" data-key="K" data-confirm=(question) { "Cancel…" } }
 }
 
 /// Asks for a person's verdict.
@@ -91,12 +139,15 @@ pub(crate) fn archive() -> Markup {
     html! { button name="decision" value="archive" data-confirm=(question) { "Archive…" } }
 }
 
-/// Rounds and money of a resume.
-pub(crate) fn resume_fields(rounds: &str, dollars: &str) -> Markup {
+/// Rounds, money and, where they are limited, tokens of a resume.
+pub(crate) fn resume_fields(next: &NextLimits, with_tokens: bool) -> Markup {
     html! {
         div.row {
-            label.row { "Rounds in all " input.short type="number" name="rounds" min="1" max="100" required value=(rounds); }
-            label.row { "Budget in all, in dollars " input.short type="number" name="dollars" min="0" step="any" value=(dollars) placeholder="none"; }
+            label.row { "Rounds in all " input.short type="number" name="rounds" min="1" max="100" required value=(next.rounds); }
+            label.row { "Budget in all, in dollars " input.short type="number" name="dollars" min="0" step="any" value=(next.dollars) placeholder="none"; }
+            @if with_tokens {
+                label.row { "in tokens " input.tokens type="number" name="tokens" min="1" step="1" value=(next.tokens) placeholder="none"; }
+            }
         }
     }
 }
@@ -111,19 +162,24 @@ pub(crate) fn fix_field() -> Markup {
     }
 }
 
-/// The dialogs of the list.
+/// The dialogs of lists.
 pub(crate) fn list_dialogs(frame: &Frame<'_>) -> Markup {
-    dialog(
-        frame,
-        RESUME,
-        "Resume",
-        "review resume",
-        &html! {
+    let empty = NextLimits { rounds: String::new(), dollars: String::new(), tokens: String::new() };
+    html! {
+        (dialog(frame, RESUME, "Resume", "review resume", &html! {
             p { "It continues where it ended." }
-            (resume_fields("", ""))
+            (resume_fields(&empty, true))
             div.acts { button.main name="decision" value="resume" { "Resume" } (close("Leave it")) }
-        },
-    )
+        }))
+        (dialog(frame, SEND_BACK, "Send back", "review answer", &html! {
+            p { "The builder gets this as an issue and starts another round. Reviewers check it like their own." }
+            input type="hidden" name="decision" value="answer";
+            // `assets/mirror.js` writes the command; without text, an answer would accept the work.
+            input type="hidden" name="sends_back" value="true";
+            (fix_field())
+            div.acts { button.main { "Send it back" } (close("Leave it")) }
+        }))
+    }
 }
 
 /// The dialogs of a task's page.

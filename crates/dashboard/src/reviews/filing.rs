@@ -36,6 +36,7 @@ pub(super) fn panel(frame: &Frame<'_>, view: &ReviewForm) -> Markup {
             div.body data-mirror="review start" {
                 (form(frame, "stack", "/reviews", &html! {
                     div.two.fields { (what(view)) (how(frame, view)) }
+                    (more(view))
                     (room(view))
                     div.acts { button.main { "File the task" } }
                     output.answer {}
@@ -135,10 +136,40 @@ fn how(frame: &Frame<'_>, view: &ReviewForm) -> Markup {
                 label { b { "Rounds" } " " small { "at most" } input type="number" name="rounds" min="1" max="100" required value=(view.rounds); }
                 label { b { "Budget" } " " small { "in dollars; empty for none" } input type="number" name="dollars" min="0" step="any" value=(DOLLARS); }
             }
-            div role="radiogroup" aria-labelledby="workspace-h" {
-                b id="workspace-h" { "Where the builder works" }
-                @for (value, label, consequence) in WORKSPACES {
-                    label.choice { input type="radio" name="workspace" value=(value) checked[value == "worktree"]; span { (label) br; small { (consequence) } } }
+        }
+    }
+}
+
+/// What most tasks leave as it is. `assets/forms.js` opens it if a field in it is invalid.
+fn more(view: &ReviewForm) -> Markup {
+    html! {
+        details.more {
+            summary { b { "More options" } " " small { "arbiter, quorum, tokens, time per round, where the builder works" } }
+            div.two.fields {
+                div.stack {
+                    label {
+                        b { "Arbiter" } " " small { "decides disputes; neither the builder nor a reviewer" }
+                        select name="arbiter" {
+                            option value="" { "Nobody: a dispute waits for you" }
+                            @for agent in view.agents.iter().filter(|agent| agent.installed) {
+                                option value=(agent.id) { (name(&agent.name)) }
+                            }
+                        }
+                    }
+                    label {
+                        b { "Quorum" } " " small { "approvals that suffice; an issue still blocks" }
+                        input type="number" name="quorum" min="1" max=(view.agents.len()) step="1" placeholder="all reviewers";
+                    }
+                    div.row.limits {
+                        label { b { "Budget in tokens" } input type="number" name="tokens" min="1" step="1" placeholder="none"; }
+                        label { b { "Minutes per round" } input type="number" name="minutes" min="1" max="10080" step="1" placeholder=[view.round_minutes]; }
+                    }
+                }
+                div role="radiogroup" aria-labelledby="workspace-h" {
+                    b id="workspace-h" { "Where the builder works" }
+                    @for (value, label, consequence) in WORKSPACES {
+                        label.choice { input type="radio" name="workspace" value=(value) checked[value == "worktree"]; span { (label) br; small { (consequence) } } }
+                    }
                 }
             }
         }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use crate::forms::form;
 use crate::frame::Frame;
 use crate::parts::{element_id, session_url};
-use crate::review_task::{self, agent, agents, decide, decisions_url, review_url};
+use crate::review_task::{self, agent, agents, decide, decisions_url, figures, resolve, review_url};
 use crate::text::{name, prose};
 use crate::words;
 
@@ -18,7 +18,7 @@ pub(super) fn needs(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
             div.what {
                 h3 { (link(task)) " " (whereabouts(frame, task)) }
                 p { (prose(&task.status)) }
-                small { (round(task)) " · " (open(task)) " · " (spent(task)) }
+                small { (figures(task)) }
             }
             (actions(frame, task))
         }
@@ -56,30 +56,15 @@ fn whereabouts(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
     }
 }
 
-fn round(task: &ReviewSummaryView) -> Markup {
-    html! { "round " (task.round) " of " (task.max_rounds) }
-}
-
-fn open(task: &ReviewSummaryView) -> Markup {
-    html! { (words::pluralize(task.open_issues.into(), "open issue")) }
-}
-
-fn spent(task: &ReviewSummaryView) -> Markup {
-    html! {
-        (words::dollars(task.cost_micros))
-        @if let Some((percent, of)) = review_task::budget(task) { ", " (percent) " % of " (name(&of)) }
-    }
-}
-
 /// What a person can do about the task from here.
 fn actions(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
     let buttons = match (&task.waiting, task.phase) {
-        (_, ReviewPhase::NeedsAttention) => html! {
-            a.button.main href={ (review_url(&task.id)) "#decide" } { "Decide" }
-            (decide::resume(task))
-        },
-        (_, ReviewPhase::Failed | ReviewPhase::Cancelled) => decide::resume(task),
+        _ if task.needs_decision() => return resolve::actions(frame, task),
+        (_, ReviewPhase::NeedsAttention | ReviewPhase::Failed | ReviewPhase::Cancelled) => {
+            decide::resume(task, "Resume…")
+        }
         (_, ReviewPhase::Done) if task.landed => html! { span.tag { "landed" } },
+        (_, ReviewPhase::Done) if task.archived => html! { span.tag { "archived" } },
         (_, ReviewPhase::Done) => html! { (decide::land(frame, task, "main")) },
         (Some(ReviewWait::Pause { session, .. }), _) => html! {
             a.button.main href=(session_url(session)) { "Open the session" }

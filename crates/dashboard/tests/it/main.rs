@@ -6,5 +6,6 @@ mod fixtures;
 mod assets;
 mod escaping;
 mod html;
+mod overview_reviews;
 mod pages;
 mod reviews;

@@ -1,7 +1,7 @@
 //! What the pages of review tasks say, and what can be decided on them.
 
 use belay_dashboard::review::{IssueFilter, ReviewPage};
-use belay_dashboard::reviews::{ReviewsPage, needs_person};
+use belay_dashboard::reviews::ReviewsPage;
 use belay_dashboard::{Frame, Page, PageView, Theme};
 use belay_ipc::views::{ReviewPhase, ReviewView, ReviewsView};
 
@@ -67,8 +67,8 @@ fn only_what_fits_the_phase_can_be_decided() {
     };
     assert_eq!(of(ReviewPhase::Queued, false), ["cancel"]);
     assert_eq!(of(ReviewPhase::Gating, false), ["answer", "cancel"]);
-    assert_eq!(of(ReviewPhase::NeedsAttention, false), ["archive", "answer", "done", "resume"]);
-    assert_eq!(of(ReviewPhase::Failed, false), ["archive", "answer", "done", "resume"]);
+    assert_eq!(of(ReviewPhase::NeedsAttention, false), ["archive", "cancel", "answer", "done", "resume"]);
+    assert_eq!(of(ReviewPhase::Failed, false), ["archive", "cancel", "answer", "done", "resume"]);
     assert_eq!(of(ReviewPhase::Cancelled, false), ["resume", "archive"]);
     assert_eq!(of(ReviewPhase::Done, false), ["land", "land_apply", "archive"]);
     assert!(of(ReviewPhase::Done, true).is_empty());
@@ -80,7 +80,7 @@ fn what_cannot_be_undone_asks_first() {
         let html = page.into_string();
         for tag in tags(&html).iter().filter(|tag| tag.name == "button") {
             let asks = ["cancel", "archive", "land", "land_apply"].contains(&tag.get("value").unwrap_or_default());
-            let is_review = tag.get("name") == Some("decision") && name.starts_with("review");
+            let is_review = tag.get("name") == Some("decision") && (name.starts_with("review") || name == "overview");
             assert!(!(asks && is_review) || tag.get("data-confirm").is_some(), "{name}: {tag:?}");
         }
     }
@@ -161,6 +161,8 @@ fn pages_follow_only_changes_of_reviews() {
     assert_eq!(main(&page, "data-session").as_deref(), Some("review:r-7f3k"));
     let overview = fixtures::overview_page(fixtures::overview(), Vec::new()).page(&frame()).into_string();
     assert_eq!(main(&overview, "data-kind"), None);
+    assert!(main(&overview, "data-reviews").is_some(), "the overview lists tasks besides sessions");
+    assert_eq!(main(&list, "data-reviews"), None);
 }
 
 #[test]
@@ -183,6 +185,25 @@ fn live_parts_are_parts_of_the_page() {
         check(&review(view));
     }
     assert!(fixtures::reviews_page().fragment(&frame(), "queue,nonsense").is_none());
+}
+
+#[test]
+fn rare_options_are_folded_and_leave_the_defaults_alone() {
+    let html = fixtures::reviews_page().page(&frame()).into_string();
+    let more = html.split("<details class=\"more\">").nth(1).and_then(|rest| rest.split("</details>").next()).unwrap();
+    let value = |name: &str| {
+        let field =
+            tags(more).into_iter().find(|tag| tag.get("name") == Some(name)).unwrap_or_else(|| panic!("{name}"));
+        (field.get("value").map(str::to_owned), field.get("placeholder").map(str::to_owned))
+    };
+    for name in ["quorum", "tokens", "minutes"] {
+        assert_eq!(value(name).0, None, "{name}: an empty field is the default");
+    }
+    assert_eq!(value("minutes").1.as_deref(), Some("30"));
+    let options: Vec<_> =
+        tags(more).into_iter().filter(|tag| tag.name == "option").filter_map(|tag| tag.get("value")).collect();
+    assert_eq!(options, ["", "claude-code", "codex", "gemini", "opencode"], "nobody, or what is installed");
+    assert!(!more.contains("required"), "a required field that is folded could not be seen");
 }
 
 #[test]
@@ -216,9 +237,9 @@ fn a_full_queue_is_said_without_touching_the_form() {
 #[test]
 fn the_navigation_counts_tasks_that_need_a_person() {
     let page = fixtures::reviews_page();
-    assert_eq!(page.view.tasks.iter().filter(|task| needs_person(task)).count(), 2);
+    assert_eq!(page.view.tasks.iter().filter(|task| task.needs_person()).count(), 2);
     let nav = part(&page, "pages");
-    assert!(nav.contains("Reviews <span class=\"count hot\">2</span>"), "{nav}");
+    assert!(nav.contains("Reviews <span class=\"count\">2</span>"), "{nav}");
     let quiet = Frame { reviews_waiting: 0, ..frame() };
     assert!(!page.fragment(&quiet, "pages").unwrap().into_string().contains("Reviews <span"));
 }

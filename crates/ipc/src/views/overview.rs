@@ -1,11 +1,14 @@
-//! The overview: which sessions need a person, what the others do, and what today cost.
+//! The overview: which sessions and review tasks need a person, what the others do, and what today cost.
 
 use belay_core::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::calls::CallView;
-use super::{CostView, SessionView};
+use super::{CostView, ReviewSummaryView, SessionView};
+
+/// Finished tasks that are listed. Who never lands results has the list of tasks for the others.
+const MAX_FINISHED_REVIEWS: usize = 20;
 
 /// The overview.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +16,10 @@ pub struct OverviewView {
     pub now: Timestamp,
     /// Sessions that need a person, longest wait first; acknowledged ones last.
     pub needs: Vec<NeedView>,
+    /// Review tasks that need a decision, longest wait first; then those that are done and whose result has not landed.
+    /// A task whose session is held is not among them: the session is.
+    #[serde(default)]
+    pub reviews: Vec<ReviewSummaryView>,
     /// Sessions that work, or wait for something that ends by itself, by start time.
     pub active: Vec<SessionView>,
     /// Number of sessions that are idle and seen, unknown or ended.
@@ -20,6 +27,54 @@ pub struct OverviewView {
     pub today: TodayView,
     /// Sessions of the guided trial exist.
     pub trial: bool,
+}
+
+/// A row of the list of who needs a person.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NeedRow<'a> {
+    Session(&'a NeedView),
+    Review(&'a ReviewSummaryView),
+}
+
+impl NeedRow<'_> {
+    /// Whatever waits for a decision comes first, then results that wait to be landed, then what is acknowledged.
+    fn place(self) -> (u8, Timestamp) {
+        match self {
+            Self::Session(need) => (if need.acknowledged { 2 } else { 0 }, need.since),
+            Self::Review(task) => (u8::from(!task.needs_decision()), task.since),
+        }
+    }
+}
+
+impl OverviewView {
+    /// Sessions and review tasks that need a person, longest wait first.
+    pub fn need_rows(&self) -> Vec<NeedRow<'_>> {
+        let mut tasks = self.reviews.iter().map(NeedRow::Review).peekable();
+        let mut rows = Vec::with_capacity(self.need_count());
+        for need in self.needs.iter().map(NeedRow::Session) {
+            while let Some(task) = tasks.next_if(|task| task.place() < need.place()) {
+                rows.push(task);
+            }
+            rows.push(need);
+        }
+        rows.extend(tasks);
+        rows
+    }
+
+    /// Number of sessions and review tasks that need a person.
+    pub fn need_count(&self) -> usize {
+        self.needs.len() + self.reviews.len()
+    }
+
+    /// Of these tasks, those that the overview lists, in its order.
+    pub fn listed_reviews(tasks: impl IntoIterator<Item = ReviewSummaryView>) -> Vec<ReviewSummaryView> {
+        let wanted = tasks.into_iter().filter(|task| task.needs_decision() || task.awaits_landing());
+        let (mut listed, mut finished): (Vec<_>, Vec<_>) = wanted.partition(ReviewSummaryView::needs_decision);
+        listed.sort_by(|a, b| (a.since, &a.id).cmp(&(b.since, &b.id)));
+        finished.sort_by(|a, b| (a.since, &a.id).cmp(&(b.since, &b.id)));
+        listed.extend(finished.split_off(finished.len().saturating_sub(MAX_FINISHED_REVIEWS)));
+        listed
+    }
 }
 
 /// A session that needs a person.
@@ -130,4 +185,48 @@ pub struct QuotaView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Timestamp>,
     pub reported_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ReviewPhase, ReviewWait};
+    use super::*;
+
+    fn task(id: &str, phase: ReviewPhase, since: i64) -> ReviewSummaryView {
+        let since = Timestamp::from_millis(since);
+        ReviewSummaryView { id: id.to_owned(), phase, since, ..ReviewSummaryView::default() }
+    }
+
+    fn ids(tasks: &[ReviewSummaryView]) -> Vec<&str> {
+        tasks.iter().map(|task| &*task.id).collect()
+    }
+
+    #[test]
+    fn tasks_to_decide_come_before_results_and_what_goes_on_by_itself_is_left_out() {
+        let held = ReviewSummaryView {
+            waiting: Some(ReviewWait::Pause { session: "codex:1".to_owned(), reason: String::new() }),
+            ..task("held", ReviewPhase::Building, 1)
+        };
+        let landed = ReviewSummaryView { landed: true, ..task("landed", ReviewPhase::Done, 1) };
+        let archived = ReviewSummaryView { archived: true, ..task("archived", ReviewPhase::Failed, 1) };
+        assert!(held.needs_person() && !archived.needs_person());
+        let tasks = [
+            task("done", ReviewPhase::Done, 2),
+            task("failed", ReviewPhase::Failed, 9),
+            task("cancelled", ReviewPhase::Cancelled, 1),
+            task("attention", ReviewPhase::NeedsAttention, 5),
+            task("building", ReviewPhase::Building, 1),
+            held,
+            landed,
+            archived,
+        ];
+        assert_eq!(ids(&OverviewView::listed_reviews(tasks)), ["attention", "failed", "done"]);
+    }
+
+    #[test]
+    fn only_the_newest_results_are_listed() {
+        let tasks = (0..30).map(|at| task(&format!("r-{at:02}"), ReviewPhase::Done, at));
+        let listed = OverviewView::listed_reviews(tasks);
+        assert_eq!((listed.len(), &*listed[0].id, &*listed[19].id), (20, "r-10", "r-29"));
+    }
 }

@@ -54,6 +54,9 @@ pub struct ReviewSummaryView {
     pub phase: ReviewPhase,
     /// What the task does, waits for, or how it ended, in one sentence.
     pub status: String,
+    /// Why a person is needed, if the phase is `needs_attention`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention: Option<ReviewAttention>,
     /// What is awaited, if a usage limit, a lock or a pause holds the task back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<ReviewWait>,
@@ -74,6 +77,52 @@ pub struct ReviewSummaryView {
     pub budget_tokens: Option<u64>,
     /// The result was merged or applied, or was made in place.
     pub landed: bool,
+    /// The result is kept as a branch, and the worktree is removed.
+    #[serde(default)]
+    pub archived: bool,
+    /// The newest decision of a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<NewestDecisionView>,
+}
+
+impl ReviewSummaryView {
+    /// Only a person can make it go on, or end it.
+    pub fn needs_decision(&self) -> bool {
+        matches!(self.phase, ReviewPhase::NeedsAttention | ReviewPhase::Failed) && !self.archived
+    }
+
+    /// It needs a decision, or its session is held.
+    pub fn needs_person(&self) -> bool {
+        let is_held = !self.phase.has_ended() && matches!(self.waiting, Some(ReviewWait::Pause { .. }));
+        is_held || self.needs_decision()
+    }
+
+    /// It is done, and nobody has landed or archived the result.
+    pub fn awaits_landing(&self) -> bool {
+        self.phase == ReviewPhase::Done && !self.landed && !self.archived
+    }
+}
+
+/// Why a task needs a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewAttention {
+    RoundsUsed,
+    BudgetUsed,
+    /// A reviewer names what only a person can do.
+    BlockedOnHuman,
+    /// Builder and reviewers disagree, or no round closes an issue.
+    Dispute,
+    /// Each fix introduces new issues.
+    Reseeding,
+    /// A gate fails in the same way every round.
+    GateStuck,
+    /// A reviewer gave no verdict.
+    NoVerdict,
+    /// Files changed during a review.
+    TreeChanged,
+    /// An agent asks for a permission or a login.
+    Refused,
 }
 
 /// Why nothing of a task runs.
@@ -256,6 +305,29 @@ pub struct ReviewDecisionView {
     pub by: String,
     /// Such as "waived I-3: not in this release".
     pub what: String,
+}
+
+/// The newest decision about a task, or what was done with its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewestDecisionView {
+    pub at: Timestamp,
+    pub by: String,
+    pub kind: ReviewDecisionKind,
+}
+
+/// What was decided about a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewDecisionKind {
+    Accepted,
+    /// A person said what to fix.
+    SentBack,
+    Resumed,
+    /// An issue is not fixed.
+    Waived,
+    Cancelled,
+    Landed,
+    Archived,
 }
 
 /// What became of a result.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use belay_core::Excerpt;
+use belay_core::{Excerpt, format};
 use belay_drive::workspace::Workspace;
 use belay_ipc::views::{
     BuiltView, GateView, ReviewDecisionView, ReviewIssueView, ReviewRoundView, ReviewView, ReviewerAnswer,
@@ -36,7 +36,7 @@ pub fn view(dir: &TaskDir) -> Result<ReviewView, RunnerError> {
     let has_diff = |round: u32| artifacts.iter().any(|artifact| artifact.name == format!("{round:02}.diff"));
     let rounds = task.rounds.iter().map(|round| round_view(&filed, round, &costs, has_diff(round.number)));
     Ok(ReviewView {
-        summary: summary(dir, &filed, &task),
+        summary: summary(dir, &filed, &task, &journal),
         prompt: redacted(&task.spec.prompt),
         gates: task.spec.gates.iter().map(|gate| redacted(gate)).collect(),
         arbiter: task.spec.arbiter.as_ref().map(|role| role.agent.clone()),
@@ -255,8 +255,10 @@ fn decision_view(entry: &JournalEntry) -> Option<ReviewDecisionView> {
         Decision::Resume { rounds: None, budget: None } => "resumed".to_owned(),
         Decision::Resume { rounds, budget } => {
             let rounds = rounds.map(|rounds| format!("{rounds} rounds"));
-            let budget = budget.and_then(|budget| budget.micros).map(belay_core::format::dollars);
-            format!("resumed with {}", rounds.into_iter().chain(budget).collect::<Vec<_>>().join(" and "))
+            let money = budget.and_then(|budget| budget.micros).map(format::dollars);
+            let tokens = budget.and_then(|budget| budget.tokens).map(format::tokens);
+            let limits: Vec<String> = [rounds, money, tokens].into_iter().flatten().collect();
+            format!("resumed with {}", limits.join(" and "))
         }
         Decision::Waive { issue, why } => format!("waived {issue}: {}", redacted(why)),
         Decision::Answer { answer: Answer::Done } => "accepted the work".to_owned(),

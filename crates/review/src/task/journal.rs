@@ -303,7 +303,10 @@ impl Task {
 
     fn decide(&mut self, at: Timestamp, by: &str, decision: &Decision) -> Result<(), RecordError> {
         match decision {
-            Decision::Cancel if self.phase.is_final() => return Err(RecordError::Ended),
+            // A person may also give up on a task that asks for a decision.
+            Decision::Cancel if matches!(self.phase, Phase::Done { .. } | Phase::Cancelled { .. }) => {
+                return Err(RecordError::Ended);
+            }
             Decision::Cancel => {
                 if let Some(running) = self.running.take() {
                     self.keep_leftovers(&running.step);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use belay_core::Timestamp;
-use belay_ipc::views::OverviewView;
+use belay_ipc::views::{OverviewView, ReviewSummaryView};
 use belay_store::{ChangeToken, Result, Store};
 use jiff::tz::TimeZone;
 
@@ -20,19 +20,30 @@ const MAX_AGE: Duration = Duration::from_secs(1);
 pub(crate) struct OverviewCache(Mutex<Option<(ChangeToken, Arc<OverviewView>)>>);
 
 impl OverviewCache {
-    pub(crate) fn get(&self, store: &dyn Store, quotas: &Quotas, now: Timestamp) -> Result<Arc<OverviewView>> {
+    /// `reviews` are the tasks that it lists; they are not in the store.
+    pub(crate) fn get(
+        &self,
+        store: &dyn Store,
+        quotas: &Quotas,
+        reviews: Vec<ReviewSummaryView>,
+        now: Timestamp,
+    ) -> Result<Arc<OverviewView>> {
         // Other readers wait for the one that computes it.
         let mut cached = lock(&self.0);
         let token = store.change_token()?;
-        if let Some((known, view)) = &*cached
+        if let Some((known, view)) = &mut *cached
             && *known == token
             && now.saturating_since(view.now) < MAX_AGE
             && now >= view.now
         {
+            if view.reviews != reviews {
+                Arc::make_mut(view).reviews = reviews;
+            }
             return Ok(Arc::clone(view));
         }
         let mut view = overview(store, now, &TimeZone::system())?;
         view.today.quotas = quotas.view(now);
+        view.reviews = reviews;
         let view = Arc::new(view);
         *cached = Some((token, Arc::clone(&view)));
         Ok(view)

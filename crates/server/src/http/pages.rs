@@ -121,7 +121,7 @@ impl Reader {
         let overview = shared.overview(now())?;
         let zone = TimeZone::system();
         let frame = Frame {
-            needs: overview.needs.len() as u64,
+            needs: overview.need_count() as u64,
             open_incidents: overview.needs.iter().filter(|need| need.incident.is_some()).count() as u64,
             reviews_waiting: crate::reviews::waiting_for_person(shared),
             position: newest_position(&*store)?,
@@ -180,7 +180,7 @@ async fn overview(
         Ok(Box::new(OverviewPage {
             view: shared.overview(now())?,
             approvals: shared.approvals.pending(),
-            resolved: decision_log::recent(&*store, reader.name.as_deref(), now())?,
+            resolved: decision_log::recent_about_all(shared, &*store, reader.name.as_deref(), now())?,
         }))
     })
     .await
@@ -323,6 +323,7 @@ impl DaemonState {
     /// The overview, at most a second old. Every page shows its counts.
     pub(super) fn overview(&self, now: Timestamp) -> Result<Arc<OverviewView>, ApiError> {
         let store = self.readers.get()?;
-        Ok(self.overview_cache.get(&*store, &self.quotas, now)?)
+        let reviews = crate::reviews::for_overview(self);
+        Ok(self.overview_cache.get(&*store, &self.quotas, reviews, now)?)
     }
 }

@@ -46,12 +46,13 @@ impl App {
             KeyCode::Char('y') => self.answer(PermissionAnswer::Allow),
             KeyCode::Char('n') => self.answer(PermissionAnswer::Deny),
             KeyCode::Char('?') => self.show(Dialog::Help),
-            KeyCode::Char('c') => match self.current() {
-                Some(session) => {
+            KeyCode::Char('c') => match (self.current(), self.current_review()) {
+                (Some(session), _) => {
                     let prompt = self.prompt_of(&session.session);
                     self.show(Dialog::commands(session, self.current_need(), prompt))
                 }
-                None => Vec::new(),
+                (None, Some(task)) => self.show(Dialog::review_commands(task)),
+                (None, None) => Vec::new(),
             },
             code => match self.screen {
                 Screen::Overview => self.overview_key(code),
@@ -158,11 +159,22 @@ impl App {
         Vec::new()
     }
 
-    /// Opens the session next to the open one in the overview.
+    /// Opens the session next to the open one in the overview. Review tasks have no page here.
     fn neighbour(&mut self, step: isize) -> Vec<Command> {
-        self.close_session();
-        self.select_by(step);
-        self.open_current()
+        let commands = self.close_session();
+        let start = self.selected.clone();
+        loop {
+            let before = self.selected.clone();
+            self.select_by(step);
+            if self.current_review().is_none() {
+                return self.open_current();
+            }
+            if self.selected == before {
+                // Only tasks are left in this direction.
+                self.selected = start;
+                return if self.current().is_some() { self.open_current() } else { commands };
+            }
+        }
     }
 
     /// Shows earlier or later calls, half a window at a time.

@@ -4,7 +4,7 @@ use belay_core::session::CallMark;
 use belay_core::{SessionKey, Timestamp};
 use belay_ipc::views::{
     CallView, FailingTestView, FailingView, FileView, FlagKind, NeedView, OverviewView, PictureFlag, PictureRow,
-    PictureView, Round, SessionPageView, SessionView, StripBucket,
+    PictureView, ReviewAttention, ReviewPhase, ReviewSummaryView, Round, SessionPageView, SessionView, StripBucket,
 };
 use serde_json::{Value, json};
 
@@ -113,6 +113,7 @@ pub(super) fn overview() -> OverviewView {
     let mut looped = need("loop", "13:30:00", SENTENCE, looping());
     looped.calls = calls().split_off(13);
     OverviewView {
+        reviews: Vec::new(),
         now: now(),
         needs: vec![
             need(
@@ -134,6 +135,43 @@ pub(super) fn overview() -> OverviewView {
         today: serde_json::from_value(today).unwrap(),
         trial: false,
     }
+}
+
+/// The overview with review tasks among the sessions.
+pub(super) fn with_reviews() -> OverviewView {
+    let task = |id: &str, title: &str, since: &str, phase: ReviewPhase, status: &str| ReviewSummaryView {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        folder: "/home/ada/src/billing-api".to_owned(),
+        phase,
+        status: status.to_owned(),
+        since: serde_json::from_value(json!(at(since))).unwrap(),
+        round: 4,
+        max_rounds: 4,
+        builder: "claude".to_owned(),
+        reviewers: vec!["codex".to_owned(), "gemini@pro".to_owned()],
+        open_issues: 2,
+        cost_micros: 4_730_000,
+        ..ReviewSummaryView::default()
+    };
+    let rounds = ReviewSummaryView {
+        attention: Some(ReviewAttention::RoundsUsed),
+        ..task(
+            "r-3d2e",
+            "Round taxes the same way everywhere",
+            "13:20:00",
+            ReviewPhase::NeedsAttention,
+            "Issues are open after all 4 rounds.",
+        )
+    };
+    let done = task(
+        "r-04ce",
+        "Retry webhooks with backoff",
+        "12:10:00",
+        ReviewPhase::Done,
+        "Approved by Codex and Gemini CLI after 3 rounds.",
+    );
+    OverviewView { reviews: vec![rounds, ReviewSummaryView { open_issues: 0, round: 3, ..done }], ..overview() }
 }
 
 /// 12 calls of new ground, then six rounds of edit, test, undo, and one call that was held back.

@@ -10,7 +10,14 @@ const HOSTILE: &str =
 
 fn hostile() -> App {
     let text = format!("{HOSTILE}{}", "长x".repeat(3_000));
-    let mut view = fixture::overview();
+    let mut view = fixture::with_reviews();
+    for task in &mut view.reviews {
+        task.id = text.clone();
+        task.title = text.clone();
+        task.status = text.clone();
+        task.folder = text.clone();
+        task.builder = text.clone();
+    }
     for need in &mut view.needs {
         need.reason = text.clone();
         need.subject = Some(text.clone());

@@ -134,7 +134,7 @@ fn the_filter_finds_titles_agents_and_states() {
     press(&mut app, "\x1b");
     assert!(screen(&app).contains("PDF invoices"));
     press(&mut app, "/nothing like it\n");
-    assert!(screen(&app).contains("No session matches the filter"));
+    assert!(screen(&app).contains("Nothing matches the filter"));
     assert_eq!(press(&mut app, "K"), [], "there is nothing to kill");
 }
 
@@ -157,4 +157,38 @@ fn a_paste_stays_on_one_line() {
     app.update(Message::Paste("first\nsecond\x1b[0m".to_owned()));
     let note = "first second [0m".to_owned();
     assert_eq!(press(&mut app, "\n"), decide(Action::Resume { note }));
+}
+
+#[test]
+fn a_review_task_is_decided_with_the_commands_that_it_names() {
+    let mut app = app(100, 40);
+    app.update(Message::Overview(Box::new(fixture::with_reviews())));
+    press(&mut app, "j");
+    assert!(app.current().is_none());
+    assert_eq!(app.current_review().map(|task| &*task.id), Some("r-3d2e"));
+    assert!(screen(&app).contains("Enter commands"), "{}", screen(&app));
+    for key in ["\n", "c"] {
+        assert_eq!(press(&mut app, key), []);
+        let commands = screen(&app);
+        for command in ["show r-3d2e", "answer r-3d2e --done", "resume r-3d2e --rounds 5", "cancel r-3d2e"] {
+            assert!(commands.contains(&format!("belay review {command}")), "{commands}");
+        }
+        press(&mut app, "\x1b");
+    }
+    assert_eq!(press(&mut app, "r"), []);
+    assert!(screen(&app).contains("r-3d2e is a review task: c shows the commands"), "{}", screen(&app));
+    // Tab in a session goes to the next session.
+    press(&mut app, "g\n");
+    press(&mut app, "\t");
+    assert!(screen(&app).contains("Esc back"), "{}", screen(&app));
+}
+
+#[test]
+fn the_filter_finds_review_tasks() {
+    let mut app = app(100, 40);
+    app.update(Message::Overview(Box::new(fixture::with_reviews())));
+    press(&mut app, "/webhooks\n");
+    assert_eq!(app.current_review().map(|task| &*task.id), Some("r-04ce"));
+    press(&mut app, "\x1b/out of rounds\n");
+    assert_eq!(app.current_review().map(|task| &*task.id), Some("r-3d2e"));
 }

@@ -12,6 +12,15 @@ fn the_overview_at_the_usual_sizes() {
 }
 
 #[test]
+fn review_tasks_stand_among_the_sessions() {
+    for (columns, rows) in [(120, 40), (80, 40), (40, 40)] {
+        let mut app = app(columns, rows);
+        app.update(Message::Overview(Box::new(super::fixture::with_reviews())));
+        insta::assert_snapshot!(format!("reviews-{columns}x{rows}"), screen(&app));
+    }
+}
+
+#[test]
 fn a_session_at_the_usual_sizes() {
     insta::assert_snapshot!("session-80x24", screen(&session(80, 24)));
     insta::assert_snapshot!("session-120x40", screen(&session(120, 40)));

@@ -2,11 +2,12 @@
 //! freeze the keys.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use belay_core::event::OperatorDecision;
+use belay_ipc::SessionPageRequest;
 use belay_ipc::views::{NeedKind, PendingApproval};
-use belay_ipc::{OverviewRequest, SessionPageRequest};
+use belay_review_runner::{read, root};
 use belay_store::{ChangeToken, Store};
 use belay_tui::{Action, Decision, Message, PageRequest};
 
@@ -45,7 +46,7 @@ pub(super) fn run(
     loop {
         if due {
             change.is_due(context);
-            let read = read(context, watched.as_ref());
+            let read = read_views(context, watched.as_ref());
             let messages = read.unwrap_or_else(|error| vec![Message::ReadFailed(error.to_line())]);
             prompts.asked = messages.iter().any(asks_permission);
             if !messages.into_iter().chain(warnings.try_iter().map(Message::Warning)).all(&answer) {
@@ -105,33 +106,36 @@ fn asks_permission(message: &Message) -> bool {
     }
 }
 
-/// Notices changes of the store.
+/// Notices changes of the store and of review tasks.
 #[derive(Default)]
 struct ChangeDetector {
     store: Option<Box<dyn Store>>,
     token: Option<ChangeToken>,
+    /// When a review task last changed. Tasks are not in the store.
+    reviews: Option<SystemTime>,
     polls: u32,
 }
 
 impl ChangeDetector {
-    /// Whether the store has changed since the last call, or the time for a refresh has come.
+    /// Whether the store or a review task has changed since the last call, or the time for a refresh has come.
     fn is_due(&mut self, context: &Context) -> bool {
         if self.store.is_none() {
             self.store = context.store().ok().flatten();
         }
         let token = self.store.as_ref().and_then(|store| store.change_token().ok());
+        let reviews = read::newest_change(&root(&context.paths));
         self.polls += 1;
-        let due = token != self.token || self.polls >= POLLS_PER_REFRESH;
+        let due = token != self.token || reviews != self.reviews || self.polls >= POLLS_PER_REFRESH;
         if due {
-            (self.token, self.polls) = (token, 0);
+            (self.token, self.reviews, self.polls) = (token, reviews, 0);
         }
         due
     }
 }
 
-fn read(context: &Context, watched: Option<&PageRequest>) -> Result<Vec<Message>, CommandError> {
+fn read_views(context: &Context, watched: Option<&PageRequest>) -> Result<Vec<Message>, CommandError> {
     let mut backend = Backend::open(context)?;
-    let mut messages = vec![Message::Overview(Box::new(backend.read(&OverviewRequest {})?))];
+    let mut messages = vec![Message::Overview(Box::new(backend.overview()?))];
     if let Some(request) = watched {
         let page = SessionPageRequest {
             session: request.session.clone(),

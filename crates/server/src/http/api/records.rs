@@ -20,6 +20,7 @@ use super::super::error::ApiError;
 use super::{ApiQuery, ApiResult, MAX_ROWS, parse_query};
 use crate::dashboard;
 use crate::reads::StoreRead;
+use crate::reviews;
 use crate::state::DaemonState;
 
 /// Days of a spend report unless the request says otherwise.
@@ -30,6 +31,7 @@ pub(in super::super) async fn overview(State(shared): State<Arc<DaemonState>>) -
     let view = blocking(&shared, |shared| {
         let mut view = run(shared, &OverviewRequest {})?;
         view.today.quotas = shared.quotas.view(now());
+        view.reviews = reviews::for_overview(shared);
         Ok(view)
     });
     Ok(Json(view.await?).into_response())

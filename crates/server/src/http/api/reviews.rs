@@ -25,6 +25,9 @@ use super::{ApiQuery, ApiResult, MAX_ROWS, parse_query};
 use crate::reviews;
 use crate::state::DaemonState;
 
+/// The name of a program that decides with the API token.
+pub(in super::super) const API_AUTHOR: &str = "API token";
+
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ReviewsQuery {
@@ -172,5 +175,5 @@ pub(in super::super) fn artifact_text(shared: &DaemonState, id: &str, name: &str
 }
 
 pub(in super::super) fn name(author: &Author) -> String {
-    author.default_name().unwrap_or_else(|| "API token".to_owned())
+    author.default_name().unwrap_or_else(|| API_AUTHOR.to_owned())
 }

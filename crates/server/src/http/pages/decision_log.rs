@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use belay_core::event::{OperatorDecision, PermissionAnswer};
 use belay_core::{Timestamp, format};
-use belay_dashboard::model::{DecidedIn, DecisionLine};
-use belay_ipc::views::SessionView;
+use belay_dashboard::model::{DecidedAbout, DecidedIn, DecisionLine};
+use belay_ipc::views::{ReviewDecisionKind, ReviewSummaryView, SessionView};
 use belay_store::{NoteRow, Result, Store};
 
+use super::super::api::reviews::API_AUTHOR;
+use crate::reviews;
+use crate::state::DaemonState;
 use crate::views::session_view;
 
 /// Decisions that are read for the log of the page.
@@ -21,7 +24,7 @@ pub(super) fn newest(store: &dyn Store, reader: Option<&str>) -> Result<Vec<Deci
 }
 
 /// What was resolved in the last minutes: the decisions that take a session out of the list, and their authors.
-pub(super) fn recent(store: &dyn Store, reader: Option<&str>, now: Timestamp) -> Result<Vec<DecisionLine>> {
+fn recent(store: &dyn Store, reader: Option<&str>, now: Timestamp) -> Result<Vec<DecisionLine>> {
     let resolves = |row: &NoteRow| match row.decision {
         OperatorDecision::Resume { .. } | OperatorDecision::Kill | OperatorDecision::Archive => true,
         OperatorDecision::Answer { .. } => true,
@@ -32,6 +35,48 @@ pub(super) fn recent(store: &dyn Store, reader: Option<&str>, now: Timestamp) ->
     let mut rows = store.decisions(None, MAX_DECISIONS)?;
     rows.retain(|row| now.saturating_since(row.at) < RECENT && resolves(row));
     lines(store, rows, reader)
+}
+
+/// What was resolved in the last minutes, newest first: sessions and review tasks.
+pub(super) fn recent_about_all(
+    shared: &DaemonState,
+    store: &dyn Store,
+    reader: Option<&str>,
+    now: Timestamp,
+) -> Result<Vec<DecisionLine>> {
+    let mut lines = recent(store, reader, now)?;
+    lines.extend(recent_reviews(&reviews::all(shared), reader, now));
+    lines.sort_by_key(|line| std::cmp::Reverse(line.at));
+    Ok(lines)
+}
+
+/// What was decided about review tasks in the last minutes.
+fn recent_reviews(tasks: &[ReviewSummaryView], reader: Option<&str>, now: Timestamp) -> Vec<DecisionLine> {
+    let line = |task: &ReviewSummaryView| {
+        let decided = task.decided.as_ref().filter(|decided| now.saturating_since(decided.at) < RECENT)?;
+        let verb = match decided.kind {
+            ReviewDecisionKind::Accepted => "accepted",
+            ReviewDecisionKind::SentBack => "sent back",
+            ReviewDecisionKind::Resumed => "resumed",
+            ReviewDecisionKind::Cancelled => "cancelled",
+            ReviewDecisionKind::Landed => "landed",
+            ReviewDecisionKind::Archived => "archived",
+            // The task needs the same decision as before.
+            ReviewDecisionKind::Waived => return None,
+        };
+        let by = Some(decided.by.as_str()).filter(|by| *by != API_AUTHOR);
+        Some(DecisionLine {
+            at: decided.at,
+            who: belay_dashboard::who(by, reader),
+            verb: verb.to_owned(),
+            about: DecidedAbout::Review(task.id.clone()),
+            title: task.title.clone(),
+            detail: String::new(),
+            decided_in: DecidedIn::of(by),
+            effect: String::new(),
+        })
+    };
+    tasks.iter().filter_map(line).collect()
 }
 
 fn lines(store: &dyn Store, rows: Vec<NoteRow>, reader: Option<&str>) -> Result<Vec<DecisionLine>> {
@@ -46,7 +91,7 @@ fn lines(store: &dyn Store, rows: Vec<NoteRow>, reader: Option<&str>) -> Result<
             detail: detail(&row),
             decided_in: DecidedIn::of(row.by.as_deref()),
             effect: effect(&row, &session).to_owned(),
-            session: session.session,
+            about: DecidedAbout::Session(session.session),
         });
     }
     Ok(lines)

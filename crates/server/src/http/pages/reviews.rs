@@ -36,10 +36,12 @@ pub(super) async fn list(
 ) -> Response {
     respond(&shared, &headers, query.fragment, |shared, _| {
         let view = reviews::list(shared, &ReviewsRequest { limit: Some(MAX_TASKS), ..ReviewsRequest::default() })?;
+        let (rounds, round_minutes) = reviews::default_limits(shared)?;
         let form = ReviewForm {
             agents: agents(shared),
             folders: reviews::roots(shared)?.iter().map(|root| root.display().to_string()).collect(),
-            rounds: reviews::default_rounds(shared)?,
+            rounds,
+            round_minutes,
             queue_is_full: view.queued >= view.queue_depth,
         };
         Ok(ReviewsPage { view, form })
@@ -110,7 +112,7 @@ pub(super) async fn artifact(
 pub(super) async fn file(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
     let fields = &form.fields;
     let text = |name: &str| fields.get(name).map(str::to_owned);
-    let rounds = fields.number("rounds")?.map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX));
+    let small = |name: &str| Ok::<_, ApiError>(fields.number(name)?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
     let request = FileReviewRequest {
         title: text("title"),
         prompt: text("prompt").ok_or_else(|| ApiError::bad_request("prompt: say what to build"))?,
@@ -118,14 +120,39 @@ pub(super) async fn file(State(shared): State<Arc<DaemonState>>, form: SignedFor
         builder: text("builder"),
         reviewers: fields.all("reviewer").filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         gates: fields.get("gates").unwrap_or_default().lines().map(str::to_owned).collect(),
-        rounds,
+        arbiter: text("arbiter"),
+        quorum: small("quorum")?,
+        rounds: small("rounds")?,
+        round_timeout_secs: minutes(fields)?.map(|minutes| minutes * 60),
         budget_micros: dollars(fields)?,
+        budget_tokens: tokens(fields)?,
         workspace: text("workspace"),
         by: Some(name(&form.author)),
         ..FileReviewRequest::default()
     };
     let filed = blocking(&shared, move |shared| Ok(reviews::file_from_browser(shared, &request)?)).await?;
     Ok(form.go_to(&format!("/reviews/{}", belay_dashboard::path_segment(&filed.id))))
+}
+
+/// Longest round that a form takes: a week.
+const MAX_ROUND_MINUTES: u64 = 7 * 24 * 60;
+
+fn minutes(fields: &Fields) -> Result<Option<u64>, ApiError> {
+    match fields.number("minutes")? {
+        Some(minutes) if !(1..=MAX_ROUND_MINUTES).contains(&minutes) => {
+            let message = format!("minutes: a round takes 1 to {MAX_ROUND_MINUTES} minutes, not {minutes}");
+            Err(ApiError::bad_request(message))
+        }
+        minutes => Ok(minutes),
+    }
+}
+
+/// The field `tokens`; `None` if it is empty. A budget of nothing would stop the task before it begins.
+fn tokens(fields: &Fields) -> Result<Option<u64>, ApiError> {
+    match fields.number("tokens")? {
+        Some(0) => Err(ApiError::bad_request("tokens: a budget must be positive; leave the field empty for none")),
+        tokens => Ok(tokens),
+    }
 }
 
 /// The field `dollars` in millionths; `None` if it is empty.
@@ -170,7 +197,7 @@ fn decision(name: &str, fields: &Fields) -> Result<ReviewDecision, ApiError> {
         "resume" => ReviewDecision::Resume {
             rounds: fields.number("rounds")?.map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX)),
             budget_micros: dollars(fields)?,
-            budget_tokens: None,
+            budget_tokens: tokens(fields)?,
         },
         "waive" => ReviewDecision::Waive {
             issue: required("issue", "name the issue")?,
