@@ -1,83 +1,19 @@
 // Review tasks: filed in the browser, followed live, decided and landed there.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { Agent } from "../support/agent.js";
+import { checkAccessibility } from "../support/axe.js";
 import { Profile, button, live, shows } from "../support/browser.js";
+import { installReviewAgents, readTask } from "../support/review.js";
 import { World, eventually } from "../support/world.js";
 
 /** @type {World} */
 let world;
 
-/** Waits until the test lets it go on, so that a page can be looked at while an agent works. */
-const GATE = "while [ -e \"$HOME/hold\" ]; do sleep 0.05; done";
-
-/** Claude Code's headless mode: reads the prompt, writes a file, and answers in its JSON. */
-const BUILDER = `#!/bin/sh
-cat > /dev/null
-echo '{"type":"system","subtype":"init","session_id":"0190a1b2-0000-7000-8000-00000000c0de"}'
-echo '{"type":"assistant","session_id":"0190a1b2-0000-7000-8000-00000000c0de","message":{"id":"m1","content":[{"type":"text","text":"Writing <b>greeting.txt</b>"}],"usage":{"input_tokens":900,"output_tokens":50}}}'
-${GATE}
-if [ -e greeting.txt ]; then echo "Hello, world" > greeting.txt; else echo "Goodbye" > greeting.txt; fi
-echo '{"type":"result","subtype":"success","is_error":false,"result":"I wrote the greeting.","session_id":"0190a1b2-0000-7000-8000-00000000c0de","total_cost_usd":0.02,"usage":{"input_tokens":900,"output_tokens":50}}'
-`;
-
-/** @param {object} verdict As Codex prints its last message. */
-const said = (verdict) => JSON.stringify({ type: "item.completed", item: { type: "agent_message", text: JSON.stringify(verdict) } });
-const WRONG_GREETING = {
-  id: null,
-  file: "greeting.txt",
-  line: 1,
-  claim: "The greeting is wrong <script>alert(1)</script>",
-  severity: "major",
-  evidence: "cat greeting.txt",
-  reason: null,
-};
-
-/** Codex's headless mode: a verdict in the schema that Belay asks for. */
-const REVIEWER = `#!/bin/sh
-cat > /dev/null
-echo '{"type":"thread.started","thread_id":"0190a1b2-0000-7000-8000-00000000beef"}'
-if grep -q Hello greeting.txt; then cat <<'END'
-${said({ status: "done", action: null, issues: [] })}
-END
-else cat <<'END'
-${said({ status: "issues_found", action: null, issues: [WRONG_GREETING] })}
-END
-fi
-echo '{"type":"turn.completed","usage":{"input_tokens":700,"output_tokens":40}}'
-`;
-
 before(async () => {
   world = await World.start();
-  const home = join(world.folder, "home");
-  const config = join(home, ".config/belay");
-  await mkdir(config, { recursive: true });
-  /** @type {[string, string, string][]} */
-  const programs = [
-    ["claude-code", "claude", BUILDER],
-    ["codex", "codex", REVIEWER],
-  ];
-  let settings = "";
-  for (const [agent, name, script] of programs) {
-    const program = join(home, name);
-    await writeFile(program, script);
-    await chmod(program, 0o755);
-    settings += `[agents.${agent}]\nprogram = "${program}"\n`;
-  }
-  await writeFile(join(config, "config.toml"), settings);
-  const git = (/** @type {string[]} */ ...args) =>
-    execFileSync("git", ["-c", "user.name=ada", "-c", "user.email=ada@example.com", ...args], { cwd: world.project("shop") });
-  git("init", "--quiet", "--initial-branch=main");
-  git("config", "user.name", "ada");
-  git("config", "user.email", "ada@example.com");
-  await writeFile(join(world.project("shop"), "README"), "A shop\n");
-  git("add", ".");
-  git("commit", "--quiet", "--message", "Start");
-  // A project that Belay has seen.
-  await Agent.start(world, "seen", { project: "shop" });
+  await installReviewAgents(world);
 });
 after(() => world.stop());
 
@@ -102,7 +38,7 @@ async function file(page, prompt) {
 }
 
 /** @param {string} id */
-const task = async (id) => JSON.parse((await world.get(`/api/v1/reviews/${id}`)).body);
+const task = (id) => readTask(world, id);
 
 test("a task is filed in the browser, followed live, and landed", async (t) => {
   const hold = join(world.folder, "home/hold");
@@ -145,6 +81,34 @@ test("a folder that Belay has not seen is refused, and what was typed stays", as
   await button(page, "File the task").click();
   await shows(page.locator("#file .answer", { hasText: "must be in a project that Belay has seen" }));
   assert.equal(await page.getByLabel(/^Prompt/).inputValue(), "Write a greeting elsewhere");
+});
+
+test("rare options are folded, sent, and refused with the reason in place", async (t) => {
+  const page = await reviews(t, /422/);
+  const more = page.locator("#file details.more");
+  await page.getByLabel(/^Prompt/).fill("Write a careful greeting");
+  assert.equal(await page.getByLabel(/^Quorum/).isVisible(), false);
+  await more.locator("summary").click();
+  await page.getByLabel(/^Quorum/).fill("2");
+  await page.getByLabel(/^Budget in tokens/).fill("500000");
+  await page.getByLabel(/^Minutes per round/).fill("45");
+  await shows(page.locator("#file .cmd", { hasText: "--quorum 2 --timeout 45m --rounds 10 --budget 5usd,500000tokens" }));
+  await button(page, "File the task").click();
+  await shows(page.locator("#file .answer", { hasText: "a quorum is 1 to 1 in this task, not 2" }));
+  assert.equal(await page.getByLabel(/^Budget in tokens/).inputValue(), "500000", "what was typed stays");
+  await checkAccessibility(page, "/reviews with all options");
+
+  // A field that the browser itself refuses is shown, although it was folded.
+  await page.getByLabel(/^Quorum/).fill("0");
+  await more.locator("summary").click();
+  await button(page, "File the task").click();
+  await shows(page.getByLabel(/^Quorum/));
+
+  await page.getByLabel(/^Quorum/).fill("1");
+  await button(page, "File the task").click();
+  await page.waitForURL(/\/reviews\/r-/);
+  const view = await task(page.url().split("/").at(-1) ?? "");
+  assert.deepEqual([view.quorum, view.budget_tokens, view.budget_micros], [1, 500_000, 5_000_000]);
 });
 
 test("without a login, tasks are read and cannot be filed", async (t) => {
