@@ -46,8 +46,10 @@ test("a task appears without a reload, goes on with a click, and waits to be lan
   assert.match(await page.title(), /^Overview/);
   await page.evaluate(() => Object.assign(window, { sameDocument: true }));
   const id = await file("Write a greeting");
-  await shows(row(page, id).getByText("Issues are open after all 1 rounds."));
+  await shows(row(page, id).getByText("Issues are open after the only round."));
   await shows(row(page, id).getByText("Out of rounds"));
+  const { reviews } = JSON.parse((await world.get("/api/v1/overview")).body);
+  assert.deepEqual([reviews.length, reviews[0].id, reviews[0].attention], [1, id, "rounds_used"]);
   await eventually("counted once, everywhere", async () => /^1 needs you/.test(await page.title()));
   assert.deepEqual(await needCount(page), [1]);
   await shows(page.locator("#pages [data-go=r] .count", { hasText: /^1$/ }));
@@ -153,7 +155,7 @@ test("without JavaScript and login, the row is complete and decides nothing", as
   const id = await file("Only to read");
   await reaches(id, "needs_attention");
   const page = await (await Profile.open(t, world, { javaScriptEnabled: false })).tab("/");
-  await shows(row(page, id).getByText("Issues are open after all 1 rounds."));
+  await shows(row(page, id).getByText("Issues are open after the only round."));
   assert.equal(await button(row(page, id), "Give it 1 more round").isDisabled(), true);
   await row(page, id).getByRole("link", { name: "Only to read" }).click();
   await page.waitForURL(`**/reviews/${id}`);

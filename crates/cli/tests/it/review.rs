@@ -9,6 +9,7 @@ mod environment;
 mod instructions;
 mod landing;
 mod lifetime;
+mod overview;
 mod project;
 mod queue;
 mod spending;

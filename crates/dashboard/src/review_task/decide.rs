@@ -45,7 +45,7 @@ pub(crate) fn next_budget(task: &ReviewSummaryView) -> (Option<u64>, Option<u64>
     let next = |limit: Option<u64>, used: u64, least: u64| {
         let limit = limit.filter(|limit| used.saturating_mul(10) >= limit.saturating_mul(9))?;
         // Twice a budget of nothing is still nothing.
-        let mut next = limit.saturating_mul(2).max(least);
+        let mut next = if limit == 0 { least } else { limit.saturating_mul(2) };
         while next <= used.saturating_add(used / 10) && next < u64::MAX {
             next = next.saturating_mul(2);
         }

@@ -20,7 +20,7 @@ fn page_of(view: OverviewView) -> OverviewPage {
 /// The row of one task.
 fn row(task: ReviewSummaryView) -> String {
     let page = page_of(OverviewView { reviews: vec![task], ..OverviewView::default() });
-    page.fragment(&frame(), "needs").unwrap().into_string()
+    page.fragment(&frame(), "needs").expect("the overview has this part").into_string()
 }
 
 fn task(phase: ReviewPhase, attention: Option<ReviewAttention>) -> ReviewSummaryView {

@@ -77,6 +77,7 @@ fn done(by: &DoneBy, task: &Task) -> String {
 
 pub(crate) fn attention(why: &Attention) -> String {
     match why {
+        Attention::RoundsUsed { rounds: 1 } => "issues are open after the only round".to_owned(),
         Attention::RoundsUsed { rounds } => format!("issues are open after all {rounds} rounds"),
         Attention::BudgetUsed => "the budget is used up".to_owned(),
         Attention::BlockedOnHuman { reviewer, action } => {

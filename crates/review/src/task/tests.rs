@@ -329,6 +329,19 @@ fn what_a_step_cost_counts_after_it_was_cancelled() {
 }
 
 #[test]
+fn a_person_may_give_up_on_a_task_that_needs_attention_and_resume_it_later() {
+    let mut runner = Runner::new(TaskSpec { rounds: 1, ..spec(&["codex"], &[]) });
+    runner.steps([StepOutcome::Prepared, built("a"), issues(&["panics on empty input"])]);
+    assert!(matches!(runner.task.phase, Phase::NeedsAttention { .. }));
+    runner.decide(Decision::Cancel);
+    assert_eq!(runner.task.phase, Phase::Cancelled { by: "operator".to_owned() });
+    let again = Record::Decided { by: "operator".to_owned(), decision: Decision::Cancel };
+    assert_eq!(runner.task.apply(at(9), &again), Err(RecordError::Ended));
+    runner.decide(Decision::Resume { rounds: Some(2), budget: None });
+    assert_eq!(runner.step(built("b")), "the build of round 2");
+}
+
+#[test]
 fn more_money_does_not_lift_the_limit_of_tokens() {
     let budget = Budget { micros: Some(10), tokens: Some(500) };
     let mut runner = Runner::new(TaskSpec { budget, ..spec(&["codex"], &[]) });

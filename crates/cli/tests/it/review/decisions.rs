@@ -8,7 +8,7 @@ fn with_open_issue() -> (Project, Ended) {
     let builder = project.program("builder", "echo \"round $n\" >> notes.txt");
     let reviewer = project.program("reviewer", APPROVES_LATER);
     let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--rounds", "1"]);
-    assert_eq!((ended.code, ended.status()), (Some(5), "Issues are open after all 1 rounds."), "{ended:?}");
+    assert_eq!((ended.code, ended.status()), (Some(5), "Issues are open after the only round."), "{ended:?}");
     (project, ended)
 }
 

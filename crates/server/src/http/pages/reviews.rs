@@ -181,9 +181,17 @@ pub(super) async fn decide(
         return Ok(form.done(&sentence(&landed.message), &page));
     }
     let decision = decision(wanted, &form.fields)?;
+    let done = match &decision {
+        ReviewDecision::Resume { .. } => "Resumed. ",
+        ReviewDecision::Answer { fix: Some(_), .. } => "Sent back. ",
+        ReviewDecision::Waive { .. } => "Waived. ",
+        ReviewDecision::Archive => "Archived. ",
+        // The status says it.
+        ReviewDecision::Answer { .. } | ReviewDecision::Cancel => "",
+    };
     let request = DecideReviewRequest { id, decision, by };
     let task = blocking(&shared, move |shared| Ok(reviews::decide(shared, &request)?)).await?;
-    Ok(form.done(&task.status, &page))
+    Ok(form.done(&format!("{done}{}", task.status), &page))
 }
 
 fn decision(name: &str, fields: &Fields) -> Result<ReviewDecision, ApiError> {
