@@ -193,6 +193,7 @@ fn attention(phase: &Phase) -> Option<ReviewAttention> {
         Attention::GateStuck { .. } => ReviewAttention::GateStuck,
         Attention::NoVerdict { .. } => ReviewAttention::NoVerdict,
         Attention::TreeChanged { .. } => ReviewAttention::TreeChanged,
+        Attention::InstructionsChanged { .. } => ReviewAttention::InstructionsChanged,
         Attention::Refused { .. } => ReviewAttention::Refused,
     })
 }

@@ -54,6 +54,7 @@ fn look(task: &ReviewSummaryView) -> Look {
         (_, Some(ReviewAttention::GateStuck)) => person("Gate fails"),
         (_, Some(ReviewAttention::NoVerdict)) => person("No verdict"),
         (_, Some(ReviewAttention::TreeChanged)) => person("Files changed"),
+        (_, Some(ReviewAttention::InstructionsChanged)) => person("Instructions changed"),
         (_, Some(ReviewAttention::Refused)) => person("Cannot run"),
         (_, None) => person("Needs you"),
     }

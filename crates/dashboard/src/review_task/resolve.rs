@@ -41,7 +41,16 @@ pub(crate) fn actions(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
                 | ReviewAttention::TreeChanged,
             ),
         ) => html! { (resume("Resume")) (decide::send_back(task, "")) (accept(task)) (decide::give_up()) },
-        (_, Some(ReviewAttention::Dispute | ReviewAttention::Reseeding | ReviewAttention::GateStuck) | None) => html! {
+        (
+            _,
+            Some(
+                ReviewAttention::Dispute
+                | ReviewAttention::Reseeding
+                | ReviewAttention::GateStuck
+                | ReviewAttention::InstructionsChanged,
+            )
+            | None,
+        ) => html! {
             (decide::send_back(task, "main"))
             (accept(task))
             (decide::resume(task, "Resume…"))

@@ -121,6 +121,8 @@ pub enum ReviewAttention {
     NoVerdict,
     /// Files changed during a review.
     TreeChanged,
+    /// Files that instruct a reviewer have changed since the task began.
+    InstructionsChanged,
     /// An agent asks for a permission or a login.
     Refused,
 }

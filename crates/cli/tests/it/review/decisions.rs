@@ -144,7 +144,7 @@ fn a_gate_decides_nothing() {
     let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--rounds", "1", "--accept", &gate]);
     let told = std::fs::read_to_string(said).unwrap();
     assert!(told.contains("called by an agent (a program that Belay runs"), "{told}");
-    assert_eq!((ended.code, ended.status()), (Some(5), "Issues are open after all 1 rounds."), "{ended:?}");
+    assert_eq!((ended.code, ended.status()), (Some(5), "Issues are open after the only round."), "{ended:?}");
 }
 
 #[test]
