@@ -3,9 +3,16 @@
 use std::time::Duration;
 
 use crate::effect::Spend;
+use crate::time::Timestamp;
 
 /// A loop would hardly have run longer than this without anybody noticing.
 const MAX_AVOIDED: Duration = Duration::from_secs(60 * 60);
+
+/// The part of a hold that counts, from `since` on: its first hour, so that a hold that is forgotten does not count anew
+/// every day.
+pub fn counted_hold(opened_at: Timestamp, closed_at: Timestamp, since: Timestamp) -> Duration {
+    closed_at.min(opened_at + MAX_AVOIDED).saturating_since(opened_at.max(since))
+}
 
 /// What a loop would have cost while it was held: its own burn rate times the time held, for at most one hour, and at
 /// most what was left of the budget. In millionths of a US dollar.
@@ -36,5 +43,15 @@ mod tests {
         assert_eq!(avoided_micros(&spent(1_000_000, 0), minutes(20), None), 0, "no rate is known");
         let assumed = Spend { unpriced_micros: 1_000_000, ..spent(0, 10) };
         assert_eq!(avoided_micros(&assumed, minutes(10), None), 1_000_000, "an assumed price counts");
+    }
+
+    #[test]
+    fn only_the_first_hour_of_a_hold_counts() {
+        let at = |hour: i64| Timestamp::from_millis(hour * 3_600_000);
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        assert_eq!(counted_hold(at(10), at(30), at(0)), hours(1));
+        assert_eq!(counted_hold(at(10), at(60), at(24)), hours(0), "it counted yesterday");
+        let late = Timestamp::from_millis(at(24).millis() - 1_800_000);
+        assert_eq!(counted_hold(late, at(30), at(24)), Duration::from_secs(1800));
     }
 }

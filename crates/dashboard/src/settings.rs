@@ -111,7 +111,7 @@ fn clear_history(frame: &Frame<'_>) -> Markup {
                 p { "Archives all sessions that are not active. Archived sessions are hidden from every list; their record stays on disk unless you delete it." }
                 (form(frame, "acts", "/history/clear", &html! {
                     label.row { input type="checkbox" name="delete" value="true"; " also delete the record" }
-                    button.bad data-confirm="Clear the history? Archived sessions disappear from every list." { "Clear history…" }
+                    button.bad data-confirm="Clear the history? Archived sessions disappear from every list, and their record is deleted if you chose that." { "Clear history…" }
                     output.answer {}
                 }))
             }

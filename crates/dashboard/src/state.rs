@@ -10,7 +10,7 @@ use crate::parts::{since, until};
 use crate::words;
 
 /// The pattern that finds used-up budgets.
-const BUDGET_PATTERN: &str = "budget";
+pub(crate) const BUDGET_PATTERN: &str = "budget";
 
 /// How a state looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

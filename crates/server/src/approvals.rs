@@ -91,6 +91,8 @@ pub(crate) fn answer(shared: &DaemonState, request: &AnswerRequest) -> Result<An
     let decide = DecideRequest::new(session, decision).note(&why).by(by).caller(caller);
     intake::record(&shared.decisions.committer, &decide)?;
     let reason = if why.trim().is_empty() { DENIED.to_owned() } else { format!("{DENIED} Reason: {}", why.trim()) };
-    let approval = claim.deliver(&reason).ok_or_else(|| ErrorBody::new(ErrorCode::Internal, "the prompt is gone"))?;
+    let approval = claim
+        .deliver(&reason)
+        .ok_or_else(|| ErrorBody::new(ErrorCode::Conflict, "the agent no longer waits; answer in its terminal"))?;
     Ok(AnswerResponse { approval, answer })
 }

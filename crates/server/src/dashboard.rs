@@ -12,7 +12,9 @@ mod spend;
 
 pub(crate) use cache::OverviewCache;
 pub(crate) use event_search::search_events;
-pub(crate) use needs::next_budget;
+pub(crate) use needs::{BUDGET_PATTERN, next_budget};
+pub(crate) use overview::budget_left;
 pub use overview::overview;
 pub use session_page::{PageWindow, session_page};
+pub(crate) use spend::day_start;
 pub use spend::{SpendReport, spend_report};

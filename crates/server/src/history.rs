@@ -3,7 +3,7 @@
 use belay_clock::now;
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::status::StatusValue;
-use belay_core::{Body, Event, Excerpt, SessionKey, SessionState, Source, Timestamp};
+use belay_core::{Body, Event, Excerpt, SessionKey, SessionState, Source};
 use belay_ipc::ErrorBody;
 use belay_store::{SessionQuery, SessionRow};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::intake::{store_error_to_ipc, to_ipc_error};
 use crate::state::DaemonState;
-use crate::views::own_status;
+use crate::views::status_of;
 
 /// Sessions read at a time.
 const PAGE: usize = 500;
@@ -47,11 +47,12 @@ pub(crate) fn clear(shared: &DaemonState, delete: bool, by: Option<&str>) -> Res
     let mut query = SessionQuery { archived: true, limit: PAGE, ..SessionQuery::default() };
     let at = now();
     loop {
-        let page = shared.readers.get().and_then(|store| store.sessions(&query));
-        let page = page.map_err(|error| store_error_to_ipc(&error))?;
+        let store = shared.readers.get().map_err(|error| store_error_to_ipc(&error))?;
+        let page = store.sessions(&query).map_err(|error| store_error_to_ipc(&error))?;
         // The guided trial has a button of its own.
         for row in page.rows.into_iter().filter(|row| !row.key.is_trial()) {
-            match fate(&row, delete, at) {
+            let status = status_of(&*store, &row, at).map_err(|error| store_error_to_ipc(&error))?;
+            match fate(&row, delete, status.value) {
                 Fate::Keep => cleared.kept += 1,
                 Fate::Archive => archive.push(row.key),
                 Fate::Delete => deleted.push(row.key),
@@ -68,13 +69,13 @@ pub(crate) fn clear(shared: &DaemonState, delete: bool, by: Option<&str>) -> Res
     Ok(cleared)
 }
 
-fn fate(row: &SessionRow, delete: bool, now: Timestamp) -> Fate {
+fn fate(row: &SessionRow, delete: bool, status: StatusValue) -> Fate {
     let held = row.state.effective();
     match &row.state {
         SessionState::Archived { .. } if held.is_paused() || held.is_killed() => Fate::Ignore,
         SessionState::Paused { .. } => Fate::Keep,
         SessionState::Killed { .. } => Fate::Archive,
-        SessionState::Active if is_active(row, now) => Fate::Keep,
+        SessionState::Active if is_active(status) => Fate::Keep,
         _ if delete => Fate::Delete,
         SessionState::Archived { .. } => Fate::Ignore,
         SessionState::Active | SessionState::Ended { .. } => Fate::Archive,
@@ -82,9 +83,9 @@ fn fate(row: &SessionRow, delete: bool, now: Timestamp) -> Fate {
 }
 
 /// Whether the session works, waits for something or someone, or may still do so.
-fn is_active(row: &SessionRow, now: Timestamp) -> bool {
+fn is_active(status: StatusValue) -> bool {
     matches!(
-        own_status(row, now).value,
+        status,
         StatusValue::Working | StatusValue::Waiting | StatusValue::Limited | StatusValue::Held | StatusValue::Stalled
     )
 }

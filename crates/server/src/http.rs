@@ -164,10 +164,14 @@ pub(crate) async fn serve(
 }
 
 /// Runs `work` on a blocking thread.
+/// Handlers that read the store or wait at once. Connections of agents resolve names on the same threads.
+static BLOCKING_SLOTS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(5);
+
 async fn blocking<T: Send + 'static>(
     shared: &Arc<DaemonState>,
     work: impl FnOnce(&DaemonState) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let shared = Arc::clone(shared);
+    let _slot = BLOCKING_SLOTS.acquire().await;
     tokio::task::spawn_blocking(move || work(&shared)).await?
 }

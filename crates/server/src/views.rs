@@ -52,7 +52,7 @@ const MAX_DEPTH: u32 = 4;
 const MAX_SUB_AGENTS: usize = 32;
 
 /// The status of a session, with what its sub-agents wait for.
-fn status_of(store: &dyn Store, row: &SessionRow, now: Timestamp) -> Result<Status> {
+pub(crate) fn status_of(store: &dyn Store, row: &SessionRow, now: Timestamp) -> Result<Status> {
     status_at(store, row, inherited(store, row)?, now, MAX_DEPTH)
 }
 
@@ -113,11 +113,6 @@ fn inherited(store: &dyn Store, row: &SessionRow) -> Result<Inherited> {
         parent = row.parent;
     }
     Ok(inherited)
-}
-
-/// The status by the session's own events and process.
-pub(crate) fn own_status(row: &SessionRow, now: Timestamp) -> Status {
-    derive(row, row.details.facts.pid, now, None)
 }
 
 fn derive(row: &SessionRow, pid: Option<u32>, now: Timestamp, sub_agent: Option<&Status>) -> Status {

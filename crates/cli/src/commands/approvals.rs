@@ -19,6 +19,8 @@ use crate::exit_status::ExitStatus;
 use crate::format::{relative_future, relative_past};
 use crate::operator::{OperatorArgs, require_operator};
 
+/// `apr-` and eight digits.
+const MIN_ID_BYTES: usize = 12;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
@@ -26,7 +28,7 @@ pub(crate) struct ApprovalsArgs {}
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// Prompt, as `belay approvals` lists it; any unique prefix.
+    /// Prompt, as `belay approvals` lists it; at least its first 12 characters.
     id: String,
     #[command(flatten)]
     operator: OperatorArgs,
@@ -34,7 +36,7 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DenyArgs {
-    /// Prompt, as `belay approvals` lists it; any unique prefix.
+    /// Prompt, as `belay approvals` lists it; at least its first 12 characters.
     id: String,
     /// Reason; the agent reads it.
     #[arg(long, short = 'm', default_value = "", value_name = "TEXT")]
@@ -86,6 +88,12 @@ pub(crate) fn deny(context: &Context, args: &DenyArgs) -> CommandResult {
 fn answer(context: &Context, id: &str, answer: PermissionAnswer, why: &str, operator: OperatorArgs) -> CommandResult {
     let mut client = connect(context)?;
     let pending = client.approvals()?;
+    // The id derives from what was shown. A shorter part of it could name a prompt that nobody has seen.
+    if id.len() < MIN_ID_BYTES {
+        return Err(CommandError::usage(format!(
+            "{id:?} is too short; give at least {MIN_ID_BYTES} characters of the id"
+        )));
+    }
     let mut matching = pending.iter().filter(|prompt| prompt.id.starts_with(id));
     let prompt = match (matching.next(), matching.next()) {
         (Some(prompt), None) => Some(prompt),

@@ -99,7 +99,9 @@ fn allow_reaches_the_agent_and_the_log() {
     assert_eq!(status["session"]["status"]["value"], "waiting", "{status}");
     let listed = scene.world.tell(&["approvals"]);
     assert!(listed.contains(&prompt.id) && listed.contains("touch made"), "{listed}");
-    let told = scene.world.tell(&["approve", &prompt.id[..8]]);
+    let short = scene.world.run(&["approve", &prompt.id[..8]]);
+    assert!(short.code == Some(2) && short.err.contains("too short"), "it could be another prompt: {short:?}");
+    let told = scene.world.tell(&["approve", &prompt.id[..12]]);
     assert!(told.contains("Allowed once: Bash of claude-code:s"), "{told}");
     let said: Value = serde_json::from_str(&hook.said()).unwrap();
     assert_eq!(said["hookSpecificOutput"]["decision"], json!({ "behavior": "allow" }), "once, and no rule");

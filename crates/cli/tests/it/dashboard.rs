@@ -103,6 +103,17 @@ fn a_held_session_needs_a_person_who_can_resume_it_from_the_page() {
 }
 
 #[test]
+fn a_larger_budget_does_not_resume_a_loop() {
+    let world = alone();
+    let serve = Serve::start(&world);
+    loops_until_paused(&world, "s");
+    let browser = Browser::logged_in(&serve, link(&serve));
+    let raised = submit(&browser, "/sessions/claude-code:s/decisions", "decision=budget&dollars=5&resume=true");
+    assert_eq!((status(&raised), &body(&raised)["message"]), ("200", &json!("The budget is $5.00. It is still held.")));
+    assert!(is_denied(&world, "s", "u1"));
+}
+
+#[test]
 fn the_page_of_a_session_shows_the_loop_as_rounds() {
     let world = alone();
     let serve = Serve::start(&world);
@@ -140,7 +151,12 @@ fn opening_a_finished_session_marks_it_as_seen() {
     // What a page fetches for itself is not a look.
     serve.get("/sessions/s?fragment=head");
     assert_eq!(get(&serve, "/api/v1/sessions/s")["status"]["value"], "finished");
+    // Nor is what another program fetches, an agent's `curl` for example.
     assert_eq!(status(&serve.get("/sessions/s")), "200");
+    assert_eq!(get(&serve, "/api/v1/sessions/s")["status"]["value"], "finished");
+    let browser = Browser::logged_in(&serve, link(&serve));
+    let navigation = "sec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n";
+    assert_eq!(status(&browser.get("/sessions/s", navigation)), "200");
     assert_eq!(get(&serve, "/api/v1/sessions/s")["status"]["value"], "idle");
     assert_eq!(get(&serve, "/api/v1/overview")["needs"], json!([]));
 }

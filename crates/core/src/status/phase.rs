@@ -13,6 +13,9 @@ use crate::time::Timestamp;
 /// Maximum length of the texts in a phase.
 const MAX_TEXT_BYTES: usize = 200;
 
+/// Open prompts that are told apart.
+const MAX_PROMPTS: usize = 16;
+
 /// Calls of one response start within this time of each other. A person takes longer to answer.
 const PARALLEL_CALLS: Duration = Duration::from_secs(1);
 
@@ -88,6 +91,9 @@ pub struct PhaseRecord {
     /// The last permission of this turn was denied. The agent may report its end before the answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,
+    /// Calls whose permission prompts are open, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<String>,
     /// When a person last prompted or interrupted the agent. What a sub-agent asked before is settled.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub turn_since: Timestamp,
@@ -115,6 +121,7 @@ pub(crate) struct RunningCall<'a> {
 impl PhaseRecord {
     /// Moves to the phase that follows from an event. Events that say nothing about it change nothing.
     pub(crate) fn observe(&mut self, event: &Event, context: PhaseContext<'_>) {
+        self.update_prompts(&event.body);
         let next = self.next(event, context);
         match &event.body {
             Body::ModelFailed(failed) => self.failure = Some(failure(failed.message.as_str())),
@@ -130,13 +137,53 @@ impl PhaseRecord {
             _ => {}
         }
         let Some(phase) = next else { return };
+        let is_permission = |phase: &Phase| matches!(phase, Phase::Permission { .. });
+        // Of several prompts, one was answered: the others still block the agent.
+        if is_permission(&self.phase)
+            && !is_permission(&phase)
+            && ends_one_prompt(&event.body)
+            && !self.prompts.is_empty()
+        {
+            return;
+        }
+        if !is_permission(&phase) {
+            self.prompts.clear();
+        }
         if phase == self.phase {
             return;
         }
         let (since, source, stall_minutes) = (event.at, event.source, context.stall_minutes);
         let (event, failure, denied) = (event.body.kind().to_owned(), self.failure.take(), self.denied);
-        let turn_since = self.turn_since;
-        *self = Self { phase, since, source, event, stall_minutes, failure, denied, turn_since };
+        let (turn_since, prompts) = (self.turn_since, std::mem::take(&mut self.prompts));
+        *self = Self { phase, since, source, event, stall_minutes, failure, denied, prompts, turn_since };
+    }
+
+    /// Keeps the list of open prompts. Only calls that have an id can be told apart.
+    fn update_prompts(&mut self, body: &Body) {
+        match body {
+            Body::PermissionAsked(asked) if asked.subject == PermissionSubject::Tool => {
+                if let Some(call) = asked.call.as_ref().filter(|call| !self.prompts.contains(call)) {
+                    self.prompts.push(call.clone());
+                    let surplus = self.prompts.len().saturating_sub(MAX_PROMPTS);
+                    self.prompts.drain(..surplus);
+                }
+            }
+            Body::ToolReturned(returned) if returned.call.is_some() => {
+                self.prompts.retain(|call| Some(call) != returned.call.as_ref());
+            }
+            Body::PermissionAnswered(answered) if answered.call.is_some() => {
+                self.prompts.retain(|call| Some(call) != answered.call.as_ref());
+            }
+            // Which one it was is not known.
+            Body::ToolReturned(_)
+            | Body::PermissionAnswered(_)
+            | Body::Operator(Operator { decision: OperatorDecision::Answer { .. }, .. })
+                if !self.prompts.is_empty() =>
+            {
+                self.prompts.remove(0);
+            }
+            _ => {}
+        }
     }
 
     fn next(&self, event: &Event, context: PhaseContext<'_>) -> Option<Phase> {
@@ -287,10 +334,21 @@ impl PhaseRecord {
             _ => None,
         };
         match (own, returned) {
-            (Some(own), Some(returned)) => own != returned,
+            // The one that returned is no longer in the list.
+            (Some(_), Some(_)) => !self.prompts.is_empty(),
             _ => self.asks() && context.running.is_some(),
         }
     }
+}
+
+/// Whether an event ends one permission prompt, and not the turn.
+fn ends_one_prompt(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::ToolReturned(_)
+            | Body::PermissionAnswered(_)
+            | Body::Operator(Operator { decision: OperatorDecision::Answer { .. }, .. })
+    )
 }
 
 fn work(context: PhaseContext<'_>) -> Phase {

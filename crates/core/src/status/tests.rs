@@ -1,7 +1,8 @@
 use super::*;
 use crate::event::{
-    Author, Body, Event, ModelAnswered, ModelAsked, ModelFailed, PermissionAnswered, PermissionRequested,
-    PermissionSubject, Prompt, SessionEnded, SessionStarted, StartKind, TurnEnded, UsageLimitHit,
+    Author, Body, Event, ModelAnswered, ModelAsked, ModelFailed, Operator, OperatorDecision, PermissionAnswer,
+    PermissionAnswered, PermissionRequested, PermissionSubject, Prompt, SessionEnded, SessionStarted, StartKind,
+    TurnEnded, UsageLimitHit,
 };
 use crate::excerpt::Excerpt;
 use crate::key::SessionKey;
@@ -247,6 +248,34 @@ fn parallel_calls_do_not_end_an_open_permission() {
     assert_eq!(value(&other).1, Some(WaitingFor::Permission));
     let own = other.json(serde_json::json!({"kind": "tool_returned", "call": "1", "status": "ok", "output": "ok"}));
     assert_eq!(value(&own).0, StatusValue::Working);
+}
+
+#[test]
+fn of_several_prompts_each_one_is_waited_for() {
+    let asks = |call: &str| {
+        let what = Excerpt::new("Bash: rm -rf build");
+        let call = Some(call.to_owned());
+        Body::PermissionAsked(PermissionRequested { call, what, subject: PermissionSubject::Tool })
+    };
+    let two = || Scene::new().then(prompt()).json(bash("1")).json(bash("2")).then(asks("1")).then(asks("2"));
+    // opencode and Copilot CLI do not say which one it was, and neither does an answer that was given in Belay.
+    let unnamed = || Body::PermissionAnswered(PermissionAnswered { call: None, allowed: true });
+    let in_belay = || {
+        let (approval, answer, hash) = ("apr-1".to_owned(), PermissionAnswer::Allow, "x".to_owned());
+        let decision = OperatorDecision::Answer { approval, answer, hash };
+        Body::Operator(Operator { decision, note: Excerpt::default(), by: None, caller: None })
+    };
+    let named =
+        |call: &str| Body::PermissionAnswered(PermissionAnswered { call: Some(call.to_owned()), allowed: true });
+    for [first, second] in [[unnamed(), unnamed()], [in_belay(), in_belay()], [named("2"), named("1")]] {
+        let one_left = two().then(first);
+        assert_eq!(value(&one_left).1, Some(WaitingFor::Permission));
+        assert_eq!(value(&one_left.then(second)).0, StatusValue::Working);
+    }
+    let returned = |call| serde_json::json!({"kind": "tool_returned", "call": call, "status": "ok", "output": "ok"});
+    let one_left = two().json(returned("2"));
+    assert_eq!(value(&one_left).1, Some(WaitingFor::Permission));
+    assert_eq!(value(&one_left.json(returned("1"))).0, StatusValue::Working);
 }
 
 #[test]

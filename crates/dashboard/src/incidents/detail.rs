@@ -1,6 +1,7 @@
 //! The selected incident.
 
 use belay_core::effect::InterventionLevel;
+use belay_ipc::views::IncidentView;
 use maud::{Markup, html};
 
 use crate::decide::mirror;
@@ -83,7 +84,7 @@ fn decide(frame: &Frame<'_>, detail: &IncidentDetail) -> Markup {
             @if !killed { button.main name="decision" value="resume" data-key="r" { "Resume " kbd { "r" } } }
             @if incident.acknowledged_at.is_none() { button name="decision" value="acknowledge" data-key="a" { "Acknowledge " kbd { "a" } } }
             @if !killed {
-                @if let Some(next) = detail.next_budget_micros {
+                @if let Some(next) = detail.next_budget_micros.filter(|_| is_over_budget(incident)) {
                     input type="hidden" name="cost_micros" value=(next);
                     input type="hidden" name="resume" value="true";
                     button name="decision" value="budget" { "Raise to " (words::round_dollars(next)) }
@@ -117,4 +118,9 @@ fn happened(frame: &Frame<'_>, line: &HappenedLine) -> Markup {
         HappenedKind::Person => ("person", "s-rest"),
     };
     html! { li { (moment(frame, line.at)) span.(class) { (icon(shape)) } p { (prose(&line.text)) } } }
+}
+
+/// Only a used budget is resumed by a larger one.
+fn is_over_budget(incident: &IncidentView) -> bool {
+    incident.finding.as_ref().is_some_and(|finding| finding.pattern == state::BUDGET_PATTERN)
 }

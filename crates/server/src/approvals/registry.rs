@@ -61,6 +61,12 @@ struct Pending {
     receiver: Option<Receiver<String>>,
 }
 
+impl Pending {
+    fn is_awaited(&self) -> bool {
+        self.receiver.is_none()
+    }
+}
+
 /// How a prompt ended.
 #[derive(Clone, Debug)]
 pub(super) enum Ending {
@@ -179,10 +185,12 @@ impl Registry {
         Some(id)
     }
 
+    /// The prompts that can be answered: a hook waits for each of them.
     pub(super) fn pending(&self, now: Timestamp) -> Vec<PendingApproval> {
         let mut state = lock(&self.0);
         state.expire(now);
-        state.pending.iter().filter(|pending| pending.claimed.is_none()).map(|pending| pending.view.clone()).collect()
+        let open = state.pending.iter().filter(|pending| pending.claimed.is_none() && pending.is_awaited());
+        open.map(|pending| pending.view.clone()).collect()
     }
 
     /// What the hook of this prompt waits for, and until when. `None` if the prompt has ended.
@@ -246,6 +254,10 @@ impl Registry {
         if let Some(first) = &pending.claimed {
             return Err(too_late(id, first));
         }
+        // The hook did not get the offer in time, and the terminal asks.
+        if !pending.is_awaited() {
+            return Err(unknown(id));
+        }
         if pending.view.hash != hash {
             let message = format!("the hash does not match what {id} asks for");
             return Err(ErrorBody::new(ErrorCode::Conflict, message)
@@ -275,7 +287,7 @@ impl Claim<'_> {
         &self.session
     }
 
-    /// Tells the agent and returns what was answered. `reason` is for a denial.
+    /// Tells the agent and returns what was answered; `None` if its hook is gone. `reason` is for a denial.
     pub(super) fn deliver(mut self, reason: &str) -> Option<PendingApproval> {
         self.delivered = true;
         let mut state = lock(&self.registry.0);
@@ -287,9 +299,7 @@ impl Claim<'_> {
             PermissionAnswer::Deny => PermissionReply::Deny(reason),
         };
         let stdout = protocol.encode_permission(event, reply).map(|reply| reply.to_string()).unwrap_or_default();
-        // The hook may have gone at this moment; then the terminal asks.
-        let _ = sender.send(stdout);
-        Some(view)
+        sender.send(stdout).ok().map(|()| view)
     }
 }
 

@@ -16,6 +16,10 @@ use crate::state::DaemonState;
 /// that has ended is answered at once.
 pub(crate) fn answer_when_decided(shared: &Arc<DaemonState>, stream: UnixStream, id: String) {
     let waits = shared.approvals.registry.receiver(&id);
+    if waits.is_some() {
+        // From now on it can be answered: pages that were told about the prompt before show it without buttons.
+        shared.live.tell("approval");
+    }
     let state = Arc::clone(shared);
     shared.lifecycle.runtime.spawn(async move {
         if let Err(error) = wait_and_respond(&state, stream, &id, waits).await {

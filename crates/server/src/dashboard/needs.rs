@@ -6,7 +6,7 @@ use belay_ipc::views::{NeedKind, NeedView, SessionView};
 use belay_store::FindingRow;
 
 /// The pattern of findings about budgets.
-pub(super) const BUDGET_PATTERN: &str = "budget";
+pub(crate) const BUDGET_PATTERN: &str = "budget";
 
 /// What is known about a session besides its view.
 #[derive(Debug, Default)]

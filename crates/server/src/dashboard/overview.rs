@@ -6,6 +6,7 @@ use belay_core::key::TRIAL_AGENT;
 use belay_core::status::StatusValue;
 use belay_core::{Timestamp, waste};
 use belay_ipc::views::{AvoidedLoopView, AvoidedView, NeedKind, NeedView, OverviewView, SessionView, TodayView};
+use belay_store::session::SessionDetails;
 use belay_store::{CallQuery, IncidentQuery, Result, SessionQuery, SessionRow, Store};
 use jiff::tz::TimeZone;
 
@@ -124,9 +125,8 @@ fn avoided(store: &dyn Store, now: Timestamp, since: Timestamp) -> Result<Avoide
         let Some(finding) = loop_finding else { continue };
         let Some(row) = store.session(&incident.session)? else { continue };
         let held = incident.closed_at.unwrap_or(now).saturating_since(incident.opened_at.max(since));
-        let left =
-            row.details.limits.cost_micros.map(|limit| limit.saturating_sub(row.details.spent.max_cost_micros()));
-        let cost_micros = waste::avoided_micros(&finding.spent, held, left.filter(|left| *left > 0));
+        let counted = waste::counted_hold(incident.opened_at, incident.closed_at.unwrap_or(now), since);
+        let cost_micros = waste::avoided_micros(&finding.spent, counted, budget_left(&row.details));
         if cost_micros == 0 {
             continue;
         }
@@ -143,4 +143,9 @@ fn avoided(store: &dyn Store, now: Timestamp, since: Timestamp) -> Result<Avoide
     }
     view.loops.sort_by_key(|avoided| std::cmp::Reverse(avoided.cost_micros));
     Ok(view)
+}
+
+/// What is left of the session's own budget.
+pub(crate) fn budget_left(details: &SessionDetails) -> Option<u64> {
+    details.limits.cost_micros.map(|limit| limit.saturating_sub(details.spent.max_cost_micros()))
 }

@@ -31,7 +31,7 @@ pub fn spend_report(store: &dyn Store, now: Timestamp, days: u32, zone: &TimeZon
         .rev()
         .filter_map(|back| today.checked_sub(jiff::Span::new().days(back)).ok())
         .collect();
-    let from = dates.first().map_or(0, |date| start_of(*date, zone).div_euclid(HOUR_MILLIS));
+    let from = dates.first().map_or(0, |date| first_hour(*date, zone));
     let rows = store.spend(from, now.millis().div_euclid(HOUR_MILLIS) + 1)?;
     let mut by_day: BTreeMap<String, SpendView> = dates.iter().map(|date| named(&date.to_string())).collect();
     for row in &rows {
@@ -50,8 +50,19 @@ pub fn spend_report(store: &dyn Store, now: Timestamp, days: u32, zone: &TimeZon
 
 /// The spend rows of today, and the hour since 1970 at which today began.
 pub(super) fn today(store: &dyn Store, now: Timestamp, zone: &TimeZone) -> Result<(Vec<SpendRow>, i64)> {
-    let from = start_of(date_of(now, zone), zone).div_euclid(HOUR_MILLIS);
+    let from = first_hour(date_of(now, zone), zone);
     Ok((store.spend(from, now.millis().div_euclid(HOUR_MILLIS) + 1)?, from))
+}
+
+/// The first hour since 1970 that belongs to a day. Where days begin within an hour, as in India, that hour belongs to the
+/// day before.
+fn first_hour(date: jiff::civil::Date, zone: &TimeZone) -> i64 {
+    (start_of(date, zone) + HOUR_MILLIS - 1).div_euclid(HOUR_MILLIS)
+}
+
+/// When the day of `now` began.
+pub(crate) fn day_start(now: Timestamp, zone: &TimeZone) -> Timestamp {
+    Timestamp::from_millis(start_of(date_of(now, zone), zone))
 }
 
 pub(super) fn total(rows: &[SpendRow]) -> CostView {

@@ -91,7 +91,8 @@ async fn feed(
     let Some(missed) = start.missed else { return send(client, control("reload", start.position)).await };
     let session = start.session.as_deref();
     let mut position = missed.position().unwrap_or(start.position);
-    send(client, control("ready", position)).await?;
+    // Not the position after the replay: a client that loses the connection here has not got it.
+    send(client, control("ready", start.position)).await?;
     send(client, missed.text(0, session)).await?;
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.reset();

@@ -122,6 +122,11 @@ pub(super) fn is_top_level(headers: &HeaderMap) -> bool {
         && ["sec-purpose", "purpose", "x-moz"].iter().all(|name| !headers.contains_key(*name))
 }
 
+/// Whether a person opened the page in a browser. Other programs of the user, an agent's `curl` for example, do not say so.
+pub(super) fn is_browser_navigation(headers: &HeaderMap) -> bool {
+    headers.contains_key("sec-fetch-mode") && is_top_level(headers)
+}
+
 fn set_cookie(headers: &HeaderMap, peer: PeerUser, value: &str, max_age: u32) -> String {
     let is_tls = peer == PeerUser::Remote;
     let name = cookie_name(port(headers), is_tls);

@@ -92,7 +92,7 @@ impl Reader {
             name: login.and_then(|login| Author::Login(login).default_name()),
             address: headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned(),
             home: shared.config.paths.user_home().map(|home| home.display().to_string()),
-            opened: fragment.is_none() && login::is_top_level(headers),
+            opened: fragment.is_none() && login::is_browser_navigation(headers),
             fragment,
         }
     }

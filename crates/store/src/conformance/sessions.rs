@@ -69,6 +69,7 @@ pub fn rows_round_trip(fixture: &impl Fixture) {
             stall_minutes: Some(10),
             failure: Some("overloaded".to_owned()),
             denied: true,
+            prompts: vec!["toolu_1".to_owned()],
             turn_since: at(7),
         },
         newest_call: Some(NewestCall { what: "cargo test".to_owned(), at: at(18), running: true }),

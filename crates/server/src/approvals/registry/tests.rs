@@ -23,6 +23,13 @@ fn offer(command: &str) -> ApprovalOffer {
     ApprovalOffer { session: session(), prompt, cwd, at: now(0), timeout, protocol, event: "PermissionRequest" }
 }
 
+/// Offers a prompt to a hook that waits, and returns its id.
+fn awaited(registry: &Registry, offer: ApprovalOffer) -> (String, Receiver<String>) {
+    let id = registry.add(offer, WAIT, now(0)).unwrap();
+    let (answer, _) = registry.receiver(&id).unwrap();
+    (id, answer)
+}
+
 fn event(body: Body) -> Event {
     Event::new(uuid::Uuid::now_v7().to_string(), session(), Source::Hook, now(1), body)
 }
@@ -34,10 +41,9 @@ fn allow<'r>(registry: &'r Registry, id: &str, hash: &str, by: &str) -> Result<C
 #[test]
 fn the_first_answer_wins_and_the_second_is_told_whose_it_was() {
     let registry = Registry::default();
-    let id = registry.add(offer("rm -rf build"), WAIT, now(0)).unwrap();
+    let (id, mut answer) = awaited(&registry, offer("rm -rf build"));
     let [shown] = &registry.pending(now(1))[..] else { panic!("one prompt") };
     assert_eq!((shown.text.as_str(), shown.tool.as_str()), ("rm -rf build", "Bash"));
-    let (mut answer, _) = registry.receiver(&id).unwrap();
     let wrong = allow(&registry, &id, "0000", "eve").unwrap_err();
     assert_eq!((wrong.code, wrong.field.as_deref()), (ErrorCode::Conflict, Some("hash")));
     let first = allow(&registry, &id, &shown.hash, "anna").unwrap();
@@ -53,14 +59,27 @@ fn the_first_answer_wins_and_the_second_is_told_whose_it_was() {
 #[test]
 fn an_answer_that_is_not_recorded_leaves_the_prompt_open() {
     let registry = Registry::default();
-    let id = registry.add(offer("make deploy"), WAIT, now(0)).unwrap();
+    let (id, mut answer) = awaited(&registry, offer("make deploy"));
     let hash = registry.pending(now(1))[0].hash.clone();
     drop(allow(&registry, &id, &hash, "anna").unwrap());
     assert_eq!(registry.pending(now(1)).len(), 1);
     let denial = registry.claim(&id, &hash, PermissionAnswer::Deny, "anna", now(2)).unwrap();
-    let (mut answer, _) = registry.receiver(&id).unwrap();
     denial.deliver("not on a Friday").unwrap();
     assert!(answer.try_recv().unwrap().contains("not on a Friday"));
+}
+
+/// The resident process took too long to make the offer: the hook has decided without it, and the terminal asks.
+#[test]
+fn a_prompt_that_no_hook_waits_for_cannot_be_answered() {
+    let registry = Registry::default();
+    let id = registry.add(offer("make deploy"), WAIT, now(0)).unwrap();
+    assert!(registry.pending(now(1)).is_empty());
+    assert_eq!(allow(&registry, &id, "", "anna").unwrap_err().code, ErrorCode::NotFound);
+    let (answer, _) = registry.receiver(&id).unwrap();
+    let hash = registry.pending(now(1))[0].hash.clone();
+    let claim = allow(&registry, &id, &hash, "anna").unwrap();
+    drop(answer);
+    assert!(claim.deliver("").is_none(), "the hook is gone");
 }
 
 #[test]
@@ -72,15 +91,14 @@ fn events_that_show_an_answer_in_the_terminal_end_the_prompt() {
         |id: &str| event(Body::ToolReturned(ToolReturned::new(Some(id.into()), Some(CallStatus::Ok), None, "done")));
     let registry = Registry::default();
     registry.on_events(&[called("c1", "make deploy"), called("c2", "ls")], now(0));
-    let id = registry.add(offer("make deploy"), WAIT, now(0)).unwrap();
-    let (mut answer, _) = registry.receiver(&id).unwrap();
+    let (id, mut answer) = awaited(&registry, offer("make deploy"));
     registry.on_events(&[returned("c2")], now(1));
     assert_eq!(registry.pending(now(1)).len(), 1, "another call, side by side");
     registry.on_events(&[returned("c1")], now(1));
     assert!(registry.pending(now(1)).is_empty());
     assert!(answer.try_recv().is_err(), "the hook is told nothing");
     assert!(allow(&registry, &id, "", "anna").unwrap_err().message.contains("elsewhere"));
-    registry.add(offer("make test"), WAIT, now(0)).unwrap();
+    let _test = awaited(&registry, offer("make test"));
     registry.on_events(&[event(Body::TurnEnded(TurnEnded::default()))], now(1));
     assert!(registry.pending(now(1)).is_empty());
     let other = Body::CheckRan(belay_core::event::CheckRan {
@@ -93,7 +111,7 @@ fn events_that_show_an_answer_in_the_terminal_end_the_prompt() {
         failure: None,
         call: None,
     });
-    registry.add(offer("make lint"), WAIT, now(0)).unwrap();
+    let _lint = awaited(&registry, offer("make lint"));
     registry.on_events(&[event(other)], now(1));
     assert_eq!(registry.pending(now(1)).len(), 1, "an event that says nothing about it");
 }
@@ -125,6 +143,6 @@ fn prompts_expire_and_are_bounded() {
 fn secrets_are_not_shown() {
     let registry = Registry::default();
     let secret = ["ghp", "_", &"AbCdEf0123456789".repeat(3)[..36]].concat();
-    registry.add(offer(&format!("curl -H 'authorization: {secret}' api")), WAIT, now(0)).unwrap();
+    let _hook = awaited(&registry, offer(&format!("curl -H 'authorization: {secret}' api")));
     assert!(!registry.pending(now(1))[0].text.contains(&secret));
 }

@@ -14,8 +14,8 @@ use super::super::blocking;
 use super::super::error::ApiError;
 use super::super::request_guard::Author;
 use super::super::signed_request::{Fields, SignedForm};
-use crate::approvals;
 use crate::state::DaemonState;
+use crate::{approvals, dashboard};
 
 /// What a form decides, and whether the session is also resumed.
 fn decision(fields: &Fields) -> Result<(OperatorDecision, bool), ApiError> {
@@ -88,8 +88,12 @@ fn decide_one(
 ) -> Result<Decided, ApiError> {
     let body = |decision, note| DecisionBody { decision, note, by: None };
     let decided = apply(shared, session.clone(), body(decision, note), author)?;
-    let held = decided.session.as_ref().is_some_and(|session| session.held.is_some());
-    if !resume || !held {
+    let held = decided.session.as_ref().and_then(|session| session.held.as_ref()).filter(|_| resume);
+    let Some(held) = held else { return Ok(decided) };
+    // A larger budget does not solve a loop, and does not overrule a person.
+    let incident = shared.readers.get()?.incident(&held.incident)?;
+    let pattern = incident.as_ref().and_then(|incident| incident.finding.as_ref()).map(|finding| &*finding.pattern);
+    if pattern != Some(dashboard::BUDGET_PATTERN) {
         return Ok(decided);
     }
     let resume = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };

@@ -127,9 +127,10 @@ impl Inbox<'_> {
         let window = PageWindow { calls: PICTURE_CALLS, ..PageWindow::default() };
         let page = dashboard::session_page(self.store, &key, window, now())?;
         let picture = page.map(|page| page.picture).unwrap_or_default();
+        let left = self.store.session(&key)?.and_then(|row| dashboard::budget_left(&row.details));
         let saved = item.incident.finding.as_ref().map(|finding| {
             let held = item.incident.closed_at.unwrap_or_else(now).saturating_since(item.incident.opened_at);
-            waste::avoided_micros(&finding.spent, held, None)
+            waste::avoided_micros(&finding.spent, held, left)
         });
         Ok(IncidentDetail {
             calls: picture.calls,
@@ -168,7 +169,8 @@ impl Inbox<'_> {
     }
 }
 
+/// On the calendar day of this machine.
 fn closed_today(incident: &Incident) -> bool {
-    let day = std::time::Duration::from_secs(24 * 60 * 60);
-    incident.closed_at.is_some_and(|at| now().saturating_since(at) < day)
+    let today = dashboard::day_start(now(), &jiff::tz::TimeZone::system());
+    incident.closed_at.is_some_and(|at| at >= today)
 }
