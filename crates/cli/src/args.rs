@@ -75,7 +75,7 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the resident process: socket, proxy, status page and API.
+    /// Run the resident process: socket, proxy, dashboard and API.
     #[command(
         after_help = "Examples:\n  belay serve\n  belay serve --listen 127.0.0.1:9000\n  belay serve --listen 0.0.0.0:8787 --tls-self-signed"
     )]
@@ -143,7 +143,7 @@ pub(crate) enum Command {
     /// Print one line about a session, for Claude Code's status bar.
     #[command(after_help = "Examples:\n  echo '{\"session_id\": \"0190\"}' | belay statusline")]
     Statusline(statusline::StatuslineArgs),
-    /// Import the settings of another tool.
+    /// Import settings, sessions and tasks of another tool.
     #[command(subcommand)]
     #[command(after_help = "Examples:\n  belay import heartbeat --dry-run\n  belay import loop-watchdog")]
     Import(import::ImportCommand),
@@ -203,7 +203,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  belay config list detect\n  belay config set serve.listen 127.0.0.1:9000\n  belay config explain detect.max_nudges"
     )]
     Config(config::ConfigCommand),
-    /// Trust a project's .belay.toml.
+    /// Trust a project's .belay.toml, or one of its prompts.
     #[command(after_help = "Examples:\n  belay trust\n  belay trust --list")]
     Trust(trust::TrustArgs),
     /// Check the setup and suggest fixes.

@@ -36,7 +36,7 @@ pub struct AgentConfig {
 pub struct ReviewConfig {
     /// Most rounds of a task.
     pub rounds: u32,
-    /// Longest duration of a round. A round that exceeds it is tried once more.
+    /// Longest duration of a round. The step that exceeds it is tried once more, with the full time.
     pub round_timeout: DurationSetting,
     /// Tasks that may wait; more are refused.
     pub queue_depth: u32,
@@ -44,7 +44,7 @@ pub struct ReviewConfig {
     pub workers: u32,
     /// Directory of prompts, outputs and diffs; empty for the directory of the task in the state directory.
     pub artifacts_dir: String,
-    /// Directories in which the dashboard may file tasks; empty for the projects that Belay has seen.
+    /// Directories in which the dashboard and the HTTP API may file tasks; empty for the projects that Belay has seen.
     pub roots: Vec<String>,
     /// Agent that builds.
     pub builder: String,

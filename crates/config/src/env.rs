@@ -144,7 +144,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "BELAY_SESSION",
         key: None,
-        what: "Set by `belay run` for the agent: the key of the run. It ties the agent's hooks and requests to one session.",
+        what: "Set by `belay run` and `belay exec` for the agent: the key of the run. It ties the agent's hooks and requests to one session.",
         example: "qwen:0190d1e0-7c1e-7d3a-b8f2-0a1b2c3d4e5f",
     },
     Variable {

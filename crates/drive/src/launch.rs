@@ -72,7 +72,7 @@ pub struct Started<'a> {
     pub name: &'a str,
     /// The session, if its id is known before the first request.
     pub session: Option<SessionKey>,
-    /// URL of the proxy and the status page.
+    /// URL of the proxy and the dashboard.
     pub proxy: Option<&'a str>,
     /// What the user should know about this agent.
     pub notes: &'a [String],

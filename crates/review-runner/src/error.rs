@@ -12,6 +12,8 @@ use thiserror::Error;
 pub enum RunnerError {
     #[error("there is no review task `{0}`")]
     NotFound(String),
+    #[error("the task has no file `{0}`")]
+    NoArtifact(String),
     #[error("`{name}` matches several review tasks: {}", matches.join(", "))]
     Ambiguous { name: String, matches: Vec<String> },
     #[error("the queue is full: {depth} tasks are waiting")]
@@ -24,7 +26,9 @@ pub enum RunnerError {
     UnknownAgent(String, String),
     #[error("{agent} is not installed: `{program}` is not in PATH")]
     NotInstalled { agent: String, program: String },
-    #[error("tasks filed in the dashboard must be in a project that Belay has seen, not in {}", .0.display())]
+    #[error("agents.{agent}.program is `{program}`, which is not a file")]
+    NoProgram { agent: String, program: String },
+    #[error("{} is not in a directory in which tasks can be created over HTTP", .0.display())]
     OutsideRoots(PathBuf),
     #[error(transparent)]
     Gate(#[from] belay_drive::gate::GateError),
@@ -55,6 +59,7 @@ impl RunnerError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NotFound(_) | Self::Ambiguous { .. } => "list the tasks with `belay review list`".to_owned(),
+            Self::NoArtifact(_) => "list them with `belay review artifacts ID`".to_owned(),
             Self::QueueFull { .. } => {
                 "wait for a task to finish, cancel one (`belay review cancel ID`), or raise review.queue_depth"
                     .to_owned()
@@ -62,6 +67,10 @@ impl RunnerError {
             Self::NotInstalled { agent, .. } => {
                 format!("install it, or set its path: `belay config set agents.{agent}.program PATH`")
             }
+            Self::NoProgram { agent, .. } => format!(
+                "set another path: `belay config set agents.{agent}.program PATH`; or remove it, to search PATH: \
+                 `belay config unset agents.{agent}.program`"
+            ),
             Self::OutsideRoots(_) => {
                 "file it with `belay review start` in that directory, or add the directory to review.roots".to_owned()
             }
@@ -71,6 +80,9 @@ impl RunnerError {
                 "wait for it (`belay review watch ID`) or cancel it (`belay review cancel ID`)".to_owned()
             }
             Self::Landing => "try again in a moment".to_owned(),
+            Self::Record(RecordError::NotEnded) => {
+                "cancel it first (`belay review cancel ID`), or wait until it ends".to_owned()
+            }
             Self::Record(RecordError::NoBudget) => "resume it with a larger --budget".to_owned(),
             _ => return None,
         };

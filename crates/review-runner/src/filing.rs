@@ -224,13 +224,15 @@ fn role(text: &str, config: &Config, env: &Environment) -> Result<Role, RunnerEr
     })?;
     let configured = config.agent_program(agent.id);
     let path: EnvSnapshot = env.get("PATH").map(|path| ("PATH", path.clone())).into_iter().collect();
-    let is_installed = match &configured {
-        Some(program) => program.is_file(),
-        None => path.find_executable(agent.executable).is_some(),
-    };
-    if !is_installed {
-        let program = configured.map_or_else(|| agent.executable.to_owned(), |program| program.display().to_string());
-        return Err(RunnerError::NotInstalled { agent: agent.id.to_owned(), program });
+    let id = agent.id.to_owned();
+    match configured {
+        Some(program) if !program.is_file() => {
+            return Err(RunnerError::NoProgram { agent: id, program: program.display().to_string() });
+        }
+        None if path.find_executable(agent.executable).is_none() => {
+            return Err(RunnerError::NotInstalled { agent: id, program: agent.executable.to_owned() });
+        }
+        _ => {}
     }
     Ok(Role { agent: agent.id.to_owned(), model })
 }

@@ -245,11 +245,11 @@ pub fn is_artifact(name: &str) -> bool {
 /// Reads an artifact. The name may come from a request.
 pub fn read_artifact(dir: &Path, name: &str) -> Result<Vec<u8>, RunnerError> {
     if !is_artifact(name) {
-        return Err(RunnerError::NotFound(name.to_owned()));
+        return Err(RunnerError::NoArtifact(name.to_owned()));
     }
     let path = dir.join(name);
     belay_fs::read_regular(&path, Links::Refuse, MAX_FILE_BYTES).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => RunnerError::NotFound(name.to_owned()),
+        io::ErrorKind::NotFound => RunnerError::NoArtifact(name.to_owned()),
         _ => RunnerError::Read { path, source },
     })
 }

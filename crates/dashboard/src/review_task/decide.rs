@@ -94,7 +94,7 @@ pub(crate) fn give_up() -> Markup {
     html! { button.bad name="decision" value="cancel" data-key="K" data-confirm=(question) { "Cancel…" } }
 }
 
-/// Asks for a person's verdict.
+/// Asks whether a person accepts the work of a running task. Only a task that has ended can be sent back.
 pub(crate) fn answer(task: &ReviewSummaryView) -> Markup {
     ask_about("", &about(ANSWER, &decisions_url(&task.id), task, &[]), "Answer…")
 }
@@ -187,14 +187,9 @@ pub(crate) fn task_dialogs(frame: &Frame<'_>) -> Markup {
     html! {
         (list_dialogs(frame))
         (dialog(frame, ANSWER, "Your verdict on", "review answer", &html! {
-            p { "Your word ends the loop or sends the work back. The running step is stopped." }
+            p { "Accepting ends the task and stops the running step." }
             input type="hidden" name="decision" value="answer";
-            (fix_field())
-            div.acts {
-                button.main { "Send it back" }
-                button name="done" value="true" formnovalidate { "Accept as done" }
-                (close("Leave it"))
-            }
+            div.acts { button.main name="done" value="true" { "Accept as done" } (close("Leave it")) }
         }))
         (dialog(frame, WAIVE, "Waive", "review waive", &html! {
             p { "The issue stays in the ledger, is not fixed, and no longer keeps the loop going." }

@@ -109,7 +109,7 @@ fn how(frame: &Frame<'_>, view: &ReviewForm) -> Markup {
     html! {
         div.stack {
             label {
-                b { "Folder" } " " small { "a project that Belay has seen" }
+                b { "Folder" } " " small { "a project that Belay has seen, or one in review.roots" }
                 input name="folder" required list="folders" autocomplete="off" spellcheck="false" value=[folders(view).next()];
             }
             datalist id="folders" { @for folder in folders(view) { option value=(folder) { (name(&frame.path(folder))) } } }

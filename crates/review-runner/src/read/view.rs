@@ -206,11 +206,9 @@ fn issue_view(issue: &Issue) -> ReviewIssueView {
         IssueState::Rejected { reason, round } => (Some(*round), Some(redacted(reason))),
         IssueState::Waived { by, why } => (None, Some(format!("by {by}: {}", redacted(why)))),
         IssueState::FollowUp { why: FollowUp::NotIntroduced } => {
-            (None, Some("not introduced since the bar was set".to_owned()))
+            (None, Some("existed before the first review".to_owned()))
         }
-        IssueState::FollowUp { why: FollowUp::BelowFloor } => {
-            (None, Some("less severe than what late rounds fix".to_owned()))
-        }
+        IssueState::FollowUp { why: FollowUp::BelowFloor } => (None, Some("too minor for this round".to_owned())),
     };
     ReviewIssueView {
         id: issue.id.to_string(),
@@ -254,7 +252,7 @@ fn decision_view(entry: &JournalEntry) -> Option<ReviewDecisionView> {
         Decision::Cancel => "cancelled".to_owned(),
         Decision::Resume { rounds: None, budget: None } => "resumed".to_owned(),
         Decision::Resume { rounds, budget } => {
-            let rounds = rounds.map(|rounds| format!("{rounds} rounds"));
+            let rounds = rounds.map(|rounds| format::pluralize(rounds.into(), "round"));
             let money = budget.and_then(|budget| budget.micros).map(format::dollars);
             let tokens = budget.and_then(|budget| budget.tokens).map(format::tokens);
             let limits: Vec<String> = [rounds, money, tokens].into_iter().flatten().collect();
@@ -276,19 +274,29 @@ fn dispute(task: &Task) -> Option<String> {
         return None;
     };
     let open = task.ledger.open();
-    let mut text = format!("After {} rounds: {}.\n", task.rounds.len(), super::sentences::attention(why));
+    let mut text = format!(
+        "After {}: {}.\n",
+        format::pluralize(task.rounds.len() as u64, "round"),
+        super::sentences::attention(why)
+    );
     for issue in open {
         let place = issue.place.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
         let _ = write!(text, "\n{} [{}]{place}\n", issue.id, issue.severity);
-        let _ = writeln!(text, "  {} say: {}", issue.raised_by.join(", "), redacted(&issue.claim));
+        let _ = writeln!(text, "  Raised by {}: {}", issue.raised_by.join(", "), redacted(&issue.claim));
         if let Some(evidence) = issue.evidence.last() {
             let _ = writeln!(text, "  Evidence: {}", redacted(evidence));
         }
-        match &issue.objection {
-            Some(objection) => drop(writeln!(text, "  {} says: {}", task.spec.builder.agent, redacted(objection))),
-            None => drop(writeln!(text, "  {} gave no objection.", task.spec.builder.agent)),
-        }
-        let _ = writeln!(text, "  Raised in rounds {} to {}.", issue.raised_in, issue.last_raised);
+        let builder = &task.spec.builder.agent;
+        let objection = match &issue.objection {
+            Some(objection) => format!("Objection of {builder}: {}", redacted(objection)),
+            None => format!("{builder} did not object."),
+        };
+        let _ = writeln!(text, "  {objection}");
+        let rounds = match (issue.raised_in, issue.last_raised) {
+            (first, last) if first == last => format!("round {first}"),
+            (first, last) => format!("rounds {first} to {last}"),
+        };
+        let _ = writeln!(text, "  Raised in {rounds}.");
     }
     text.push_str("\nWaive an issue, ask for a fix in your own words, or accept the work as it is.\n");
     Some(text)

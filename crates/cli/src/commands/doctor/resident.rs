@@ -34,7 +34,7 @@ fn running(status: &StatusResponse) -> Vec<CheckResult> {
     let page = status
         .url
         .as_ref()
-        .map_or_else(|| "no status page (`belay serve` opens it)".to_owned(), |url| format!("status page {url}"));
+        .map_or_else(|| "no dashboard (`belay serve` opens it)".to_owned(), |url| format!("dashboard {url}"));
     if status.version == belay_server::VERSION {
         rows.push(CheckResult::ok(CHECK, format!("running (pid {}, started {since}), {page}", status.pid)));
     } else {
