@@ -26,7 +26,8 @@ const TEST_ROOT: &str = "__BELAY_TEST_PROCESS_ROOT";
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OperatorArgs {
-    /// Confirm that a person runs this, in a terminal that is not the agent's; recorded and alerted.
+    /// Confirm that you, not an agent, run this command. Works only outside the agent's terminal; Belay records it and
+    /// sends an alert.
     #[arg(long)]
     as_operator: bool,
 }

@@ -121,7 +121,7 @@ fn tasks(frame: &Frame<'_>, view: &ReviewsView) -> Markup {
             @if view.tasks.is_empty() { (empty()) }
             @if of(Group::NeedsPerson).next().is_some() {
                 section.panel.needs id="needs-person" aria-labelledby="needs-person-h" {
-                    header { h2 id="needs-person-h" { "Needs you" } (small("a loop that cannot end by itself")) }
+                    header { h2 id="needs-person-h" { "Needs you" } (small("these tasks cannot continue without you")) }
                     ol data-linger { @for task in of(Group::NeedsPerson) { (row::needs(frame, task)) } }
                 }
             }

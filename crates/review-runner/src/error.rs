@@ -28,7 +28,7 @@ pub enum RunnerError {
     NotInstalled { agent: String, program: String },
     #[error("agents.{agent}.program is `{program}`, which is not a file")]
     NoProgram { agent: String, program: String },
-    #[error("{} is not in a directory in which tasks can be created over HTTP", .0.display())]
+    #[error("tasks filed in the dashboard must be in a project that Belay has seen, not in {}", .0.display())]
     OutsideRoots(PathBuf),
     #[error(transparent)]
     Gate(#[from] belay_drive::gate::GateError),

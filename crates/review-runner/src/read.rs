@@ -16,7 +16,7 @@ use belay_ipc::views::{
 use belay_review::Task;
 use belay_review::task::{Answer, Attention, Decision, Phase, Record, Waiting, WorkspaceMode};
 
-pub(crate) use sentences::agent_name;
+pub(crate) use sentences::{agent_name, named};
 pub use view::view;
 
 use crate::error::RunnerError;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use belay_clock::now;
 use belay_config::Paths;
+use belay_core::format;
 use belay_drive::environment::Environment;
 use belay_drive::limits::Limits;
 use belay_drive::workspace::{Land, Landed, Removed, TreeId, Workspace};
@@ -249,7 +250,7 @@ impl Runner {
         let (text, commit) = match landed {
             Landed::Merged { commit, .. } => (format!("merged as {}", short(&commit)), Some(commit)),
             Landed::Applied { files } => {
-                (format!("applied to {} files of the project, not committed", files.len()), None)
+                (format!("applied to {}, not committed", format::pluralize(files.len() as u64, "file")), None)
             }
             Landed::AlreadyThere => ("the project already has the result".to_owned(), None),
         };
@@ -410,8 +411,7 @@ fn commit_message(open: &OpenTask) -> String {
     let builder = agent_name(&open.task.spec.builder.agent);
     match &open.task.phase {
         Phase::Done { by: DoneBy::Reviewers { names } } => {
-            let reviewers: Vec<String> = names.iter().map(|name| agent_name(name)).collect();
-            format!("{title}\n\nBuilt by {builder}, reviewed by {}.\n", reviewers.join(" and "))
+            format!("{title}\n\nBuilt by {builder}, reviewed by {}.\n", read::named(names))
         }
         _ => format!("{title}\n\nBuilt by {builder}.\n"),
     }

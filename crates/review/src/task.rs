@@ -206,7 +206,7 @@ pub enum RecordError {
     OutOfOrder { expected: Step, found: Step },
     #[error("{0} is not running, or was started again")]
     NotRunning(Step),
-    #[error("nothing is left of the budget; give the task more")]
+    #[error("the budget is used up")]
     NoBudget,
     #[error("the task has ended")]
     Ended,

@@ -252,7 +252,7 @@ fn report(context: &Context, result: &HeadlessResult) -> Result<(), CommandError
     }
     let cost = result.micros.map(|micros| format!(", {}", format::dollars(micros))).unwrap_or_default();
     let seconds = result.duration_ms / 1000;
-    out.info(format!("{} after {seconds} s, {} tokens{cost}.", outcome(&result.ending), result.usage.total()));
+    out.info(format!("{} after {seconds} s, {}{cost}.", outcome(&result.ending), format::tokens(result.usage.total())));
     match &result.ending {
         Ending::Refused { why } => out.notice(&format!("The agent needs a person: {why}")),
         Ending::Limited { message, .. } => out.notice(message),

@@ -18,8 +18,8 @@ const LISTED_ISSUES: usize = 6;
 pub(super) fn panel(frame: &Frame<'_>, view: &ReviewView) -> Markup {
     let task = &view.summary;
     let title = match (task.phase, &task.waiting) {
-        (ReviewPhase::NeedsAttention, _) => "It needs you",
-        (ReviewPhase::Failed, _) => "It failed",
+        (ReviewPhase::NeedsAttention, _) => "This task needs you",
+        (ReviewPhase::Failed, _) => "This task failed",
         (phase, Some(ReviewWait::Pause { session, reason })) if !phase.has_ended() => return held(session, reason),
         // The part stays, so that it can be filled later.
         _ => return html! { div id=(DECIDE) hidden {} },
@@ -38,7 +38,7 @@ pub(super) fn panel(frame: &Frame<'_>, view: &ReviewView) -> Markup {
 fn held(session: &str, reason: &str) -> Markup {
     html! {
         section.panel id=(DECIDE) aria-labelledby="decide-h" {
-            header { h2 id="decide-h" { "Its session is held" } small { "the task goes on when the session is resumed" } }
+            header { h2 id="decide-h" { "Its session is held" } small { "the task continues when you resume the session" } }
             div.body {
                 p.what { strong { (prose(reason)) } }
                 p { a.button href=(session_url(session)) { "Open the session" } }
@@ -98,7 +98,7 @@ fn resume(frame: &Frame<'_>, view: &ReviewView) -> Markup {
     let budget = if amounts.is_empty() { String::new() } else { format!(" --budget {}", amounts.join(",")) };
     html! {
         div.stack.tight.apart data-mirror="review resume" data-short=(name(&task.id)) {
-            h3 { "Or let it go on as it is" }
+            h3 { "Or continue without a verdict" }
             (form(frame, "stack tight", &decisions_url(&task.id), &html! {
                 div.row.between {
                     (decide::resume_fields(&next, !next.tokens.is_empty()))

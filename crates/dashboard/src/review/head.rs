@@ -102,7 +102,7 @@ fn agreement(view: &ReviewView) -> String {
 }
 
 fn limit(view: &ReviewView) -> String {
-    review_task::budget(&view.summary).map_or_else(|| "without a budget".to_owned(), |(_, of)| format!("of {of}"))
+    review_task::budget(&view.summary).map_or_else(|| "no budget".to_owned(), |(_, of)| format!("of {of}"))
 }
 
 fn workspace(mode: &str) -> &'static str {

@@ -49,7 +49,7 @@ pub(super) fn panel(frame: &Frame<'_>, page: &ReviewPage) -> Markup {
             } @else {
                 table.rows.ledger {
                     thead { tr {
-                        th scope="col" { "Issue" } th scope="col" { "Severity" } th scope="col" { "Claim" } th scope="col" { "Came with" }
+                        th scope="col" { "Issue" } th scope="col" { "Severity" } th scope="col" { "Claim" } th scope="col" { "Introduced by" }
                         th scope="col" { (scale.axis()) } th scope="col" { "State" }
                     } }
                     tbody { @for issue in issues.iter().take(MAX_ISSUES) { (row(frame, view, scale, issue)) } }

@@ -48,7 +48,7 @@ pub(super) fn roles(view: &ReviewView) -> Markup {
                     thead { tr { th scope="col" { "Role" } th.n scope="col" { "Runs" } th.n scope="col" { "Time" } th.n scope="col" { "Tokens" } th.n scope="col" { "Cost" } } }
                     tbody {
                         @for role in &view.roles { tr { td { (name(&role_name(&role.role))) } (figures(role)) } }
-                        @if view.roles.len() > 1 { tr { th scope="row" { "Together" } (figures(&sum)) } }
+                        @if view.roles.len() > 1 { tr { th scope="row" { "Total" } (figures(&sum)) } }
                     }
                 }
             }

@@ -83,7 +83,7 @@ fn table(frame: &Frame<'_>, page: &ReviewPage, rounds: &[ReviewRoundView]) -> Ma
                 @if rounds.iter().any(|round| round.intervention.is_some()) {
                     (row(html! { "Belay" }, &|round| intervention(round)))
                 }
-                (row(html! { "Open after it" }, &|round| html! { (round.open) @if current(round) { " so far" } }))
+                (row(html! { "Open issues" }, &|round| html! { (round.open) @if current(round) { " so far" } }))
                 (row(html! { "Cost, time" }, &|round| html! { (words::dollars(round.cost_micros)) ", " (words::duration(Duration::from_millis(round.millis))) }))
             }
         }

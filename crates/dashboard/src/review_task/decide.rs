@@ -143,10 +143,10 @@ pub(crate) fn archive() -> Markup {
 pub(crate) fn resume_fields(next: &NextLimits, with_tokens: bool) -> Markup {
     html! {
         div.row {
-            label.row { "Rounds in all " input.short type="number" name="rounds" min="1" max="100" required value=(next.rounds); }
-            label.row { "Budget in all, in dollars " input.short type="number" name="dollars" min="0" step="any" value=(next.dollars) placeholder="none"; }
+            label.row { "Total rounds " input.short type="number" name="rounds" min="1" max="100" required value=(next.rounds); }
+            label.row { "Total budget (US dollars) " input.short type="number" name="dollars" min="0" step="any" value=(next.dollars) placeholder="none"; }
             @if with_tokens {
-                label.row { "in tokens " input.tokens type="number" name="tokens" min="1" step="1" value=(next.tokens) placeholder="none"; }
+                label.row { "Total budget (tokens) " input.tokens type="number" name="tokens" min="1" step="1" value=(next.tokens) placeholder="none"; }
             }
         }
     }
@@ -167,7 +167,7 @@ pub(crate) fn list_dialogs(frame: &Frame<'_>) -> Markup {
     let empty = NextLimits { rounds: String::new(), dollars: String::new(), tokens: String::new() };
     html! {
         (dialog(frame, RESUME, "Resume", "review resume", &html! {
-            p { "It continues where it ended." }
+            p { "The task continues at the step where it stopped." }
             (resume_fields(&empty, true))
             div.acts { button.main name="decision" value="resume" { "Resume" } (close("Leave it")) }
         }))
@@ -192,7 +192,7 @@ pub(crate) fn task_dialogs(frame: &Frame<'_>) -> Markup {
             div.acts { button.main name="done" value="true" { "Accept as done" } (close("Leave it")) }
         }))
         (dialog(frame, WAIVE, "Waive", "review waive", &html! {
-            p { "The issue stays in the ledger, is not fixed, and no longer keeps the loop going." }
+            p { "The issue stays in the ledger but no longer has to be fixed." }
             input type="hidden" name="issue";
             label {
                 b { "Why" }

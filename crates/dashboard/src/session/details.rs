@@ -194,7 +194,7 @@ fn tokens(view: &SessionPageView) -> Markup {
                             td.n { @if let Some(costs) = costs { (words::dollars(costs[row])) } }
                         }
                     }
-                    tr { th scope="row" { "Together" } td.n { (words::tokens(usage.total())) } td {} td.n { b { (words::cost(session.cost_micros, session.unpriced_micros)) } } }
+                    tr { th scope="row" { "Total" } td.n { (words::tokens(usage.total())) } td {} td.n { b { (words::cost(session.cost_micros, session.unpriced_micros)) } } }
                     tr { td { "Since progress" } td.n { (words::tokens(progress.tokens)) } td.n { (share(progress.tokens)) " %" } td.n { (words::cost(progress.cost_micros, progress.unpriced_micros)) } }
                     @if below.calls > 0 {
                         tr { td { "Sub-agents" } td.n { (words::tokens(below.tokens)) } td {} td.n { (words::cost(below.cost_micros, below.unpriced_micros)) } }

@@ -70,19 +70,19 @@ impl WorkspaceError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::GitMissing => "install git, or work in the folder itself: --in-place".to_owned(),
+            Self::GitMissing => "install git, or use --in-place".to_owned(),
             Self::BadName { .. } => "use letters, digits, `-`, `_` and `.`".to_owned(),
-            Self::NoGit { .. } => "work in the folder itself: --in-place; or run `git init` and commit".to_owned(),
-            Self::NoCommit { .. } => "commit first, or work in the folder itself: --in-place".to_owned(),
+            Self::NoGit { .. } => "run `git init` and commit, or use --in-place".to_owned(),
+            Self::NoCommit { .. } => "commit first, or use --in-place".to_owned(),
             Self::Dirty { .. } => {
-                "commit or stash them, start with them: --with-changes, or work in the folder itself: --in-place"
+                "commit or stash them, or use --with-changes or --in-place"
                     .to_owned()
             }
             Self::SubmoduleChanges { .. } => {
-                "commit them in the submodule, or work in the folder itself: --in-place".to_owned()
+                "commit them in the submodule, or use --in-place".to_owned()
             }
             Self::Submodules { .. } => {
-                "check that `git submodule update --init` works, or work in the folder itself: --in-place".to_owned()
+                "check that `git submodule update --init` works, or use --in-place".to_owned()
             }
             Self::Occupied { path } => format!("move it away: {}", path.display()),
             Self::HasWork { .. } => "land or archive its work, then remove it".to_owned(),
@@ -99,7 +99,7 @@ impl WorkspaceError {
                 settings.first().map_or("NAME", String::as_str)
             ),
             Self::GitStopped { why: GitStop::TimedOut, .. } => {
-                "check that the command works in the project, without a password and without a network that hangs"
+                "check that the command works in the project, without a password prompt and without a stalled network connection"
                     .to_owned()
             }
             Self::Git { status: Some(129), .. } => "Belay needs git 2.40 or later".to_owned(),
@@ -119,11 +119,11 @@ pub enum LandError {
     /// The person's own uncommitted changes, or files that git does not know, are in the way.
     #[error("files with uncommitted changes are in the way: {}", named(files, files.len()))]
     Dirty { files: Vec<String> },
-    #[error("{} is on no branch", folder.display())]
+    #[error("HEAD is detached in {}", folder.display())]
     DetachedHead { folder: PathBuf },
     #[error("a {operation} is in progress in {}", folder.display())]
     InProgress { folder: PathBuf, operation: &'static str },
-    #[error("git does not know who you are: {message}")]
+    #[error("git has no user name or email: {message}")]
     NoIdentity { message: String },
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),

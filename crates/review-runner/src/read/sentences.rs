@@ -44,7 +44,7 @@ fn clause(task: &Task) -> String {
         Phase::Reviewing { round } => match task.running() {
             Some(Running { step: Step::Review { reviewer, kind, .. }, .. }) => {
                 let what = match kind {
-                    ReviewKind::Final => "reviews everything once more, round",
+                    ReviewKind::Final => "does the final review of round",
                     ReviewKind::Arbitration => "decides the dispute of round",
                     ReviewKind::Full | ReviewKind::Delta => "reviews round",
                 };
@@ -60,9 +60,18 @@ fn clause(task: &Task) -> String {
 }
 
 /// Agents in a sentence.
-fn named(agents: &[String]) -> String {
+pub(crate) fn named(agents: &[String]) -> String {
     let names: Vec<String> = agents.iter().map(|agent| agent_name(agent)).collect();
-    names.join(" and ")
+    listed(&names)
+}
+
+/// "A, B and C"
+pub(crate) fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 fn done(by: &DoneBy, task: &Task) -> String {
@@ -88,14 +97,14 @@ pub(crate) fn attention(why: &Attention) -> String {
             Dispute::BackAndForth => "the builder changes the same files back and forth".to_owned(),
             Dispute::NoProgress => "several rounds closed no issue".to_owned(),
         },
-        Attention::Reseeding => "each fix introduces new issues, also after a revert".to_owned(),
+        Attention::Reseeding => "fixes keep introducing new issues, even after one was reverted".to_owned(),
         Attention::GateStuck { gate } => format!("the gate fails in the same way every round: {gate}"),
         Attention::NoVerdict { reviewer, why } => {
             format!("{} gave no verdict: {}", agent_name(reviewer), why.trim_end_matches('.'))
         }
         Attention::TreeChanged { reviewer } => format!("files changed during the review by {}", agent_name(reviewer)),
         Attention::InstructionsChanged { reviewer, files } => format!(
-            "files that instruct {} are not those of the start: {}; read them, then resume or ask for a fix",
+            "the builder changed instruction files of {}: {}; review them, then resume to accept them, or ask for a fix",
             agent_name(reviewer),
             files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ")
         ),

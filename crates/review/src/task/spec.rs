@@ -110,15 +110,15 @@ impl Spend {
 pub enum SpecError {
     #[error("the prompt is empty")]
     NoPrompt,
-    #[error("the task has neither a reviewer nor a gate, so nothing could end it")]
+    #[error("the task needs at least one reviewer or accept command")]
     NothingDecides,
-    #[error("the task allows no rounds")]
+    #[error("the number of rounds must be at least 1")]
     NoRounds,
     #[error("{0} reviews twice; name each reviewer once")]
     DuplicateReviewer(String),
     #[error("a quorum is 1 to {reviewers} in this task, not {quorum}")]
     Quorum { quorum: u32, reviewers: usize },
-    #[error("the arbiter {0} takes part in the task; a dispute needs someone else")]
+    #[error("{0} cannot be the arbiter: it already builds or reviews in this task")]
     ArbiterTakesPart(String),
 }
 

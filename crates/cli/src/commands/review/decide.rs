@@ -26,7 +26,7 @@ pub(crate) struct DecideArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     task: DecideArgs,
-    /// Most rounds from now on, counted from the first.
+    /// Maximum number of rounds from now on, counted from the first.
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
     /// Budget from now on, including what was spent: `10usd`, `4m` (tokens), or both.

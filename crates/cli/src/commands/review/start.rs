@@ -40,19 +40,19 @@ pub(crate) struct StartArgs {
     /// Agent that decides disputes.
     #[arg(long, value_name = "AGENT")]
     arbiter: Option<String>,
-    /// Approvals that suffice [default: all reviewers].
+    /// Number of approvals required [default: all reviewers].
     #[arg(long, value_name = "N")]
     quorum: Option<u32>,
     /// Command that must succeed on the final tree; can be repeated.
     #[arg(long, value_name = "COMMAND")]
     accept: Vec<String>,
-    /// Most rounds [default: review.rounds].
+    /// Maximum number of rounds [default: review.rounds].
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
     /// Budget of the task: `5usd`, `2m` (tokens), or both.
     #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
     budget: Vec<BudgetAmount>,
-    /// Longest duration of a round [default: review.round_timeout].
+    /// Time limit of a round [default: review.round_timeout].
     #[arg(long, value_name = "TIME")]
     timeout: Option<DurationSetting>,
     /// Work in a git worktree of the last commit (default).

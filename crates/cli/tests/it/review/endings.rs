@@ -132,7 +132,7 @@ esac"#,
     let rounds = ended.view["rounds"].as_array().unwrap();
     let reverted = rounds.iter().filter(|round| round["intervention"].is_string()).count();
     assert_eq!(reverted, 1, "{}", ended.view);
-    assert_eq!(ended.status(), "Each fix introduces new issues, also after a revert.", "{}", ended.view);
+    assert_eq!(ended.status(), "Fixes keep introducing new issues, even after one was reverted.", "{}", ended.view);
     let after = rounds.iter().position(|round| round["intervention"].is_string()).unwrap() + 1;
     assert!(project.prompt("builder", after).contains("has been reverted"), "{after}");
 }

@@ -19,7 +19,7 @@ fn a_reviewer_does_not_follow_what_the_builder_wrote() {
         let reviewer = project.program("claude", CLAUDE_APPROVES);
         let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer]);
         let expected = format!(
-            "Files that instruct claude are not those of the start: `{file}`; read them, then resume or ask for a fix."
+            "The builder changed instruction files of claude: `{file}`; review them, then resume to accept them, or ask for a fix."
         );
         assert_eq!((ended.code, ended.status()), (Some(5), expected.as_str()), "{ended:?}");
         assert_eq!(project.runs("claude"), 0, "{file}");

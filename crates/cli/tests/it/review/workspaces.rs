@@ -144,7 +144,7 @@ fn a_detached_head_has_no_branch_to_merge_into() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let refused = project.review(&["land", ended.id()]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains("is on no branch") && refused.err.contains("check out a branch"), "{refused:?}");
+    assert!(refused.err.contains("HEAD is detached") && refused.err.contains("check out a branch"), "{refused:?}");
     assert_eq!(project.read("notes.txt"), "one\n");
     project.git(&["checkout", "--quiet", "main"]);
     project.ok(&["land", ended.id()]);
