@@ -56,7 +56,7 @@ pub(crate) fn work(
     let red = before.last().and_then(Round::red_gate);
     let gate = red.map(|gate| GateOutput { command: &gate.command, output: gate_output.unwrap_or(&gate.summary) });
     let history = history(before, HISTORY_TOKENS);
-    let (upheld, reverted) = match &round.start {
+    let (confirmed, reverted) = match &round.start {
         BuildStart::Continue => (Vec::new(), None),
         BuildStart::Reverted { fix_of } => (Vec::new(), Some(*fix_of)),
         BuildStart::Upheld { issues } => (issues.iter().map(ToString::to_string).collect(), None),
@@ -66,9 +66,9 @@ pub(crate) fn work(
         round: round.number,
         rounds: task.spec.rounds,
         issues: task.ledger.open().into_iter().map(OpenIssue::from).collect(),
-        upheld,
+        confirmed,
         reverted,
-        leftovers: round.has_leftovers,
+        partial_edits: round.has_leftovers,
         gate,
         history: history.as_deref(),
     })
@@ -106,7 +106,7 @@ pub(crate) fn review(prompts: &Prompts, input: &ReviewInput<'_>, resumes: bool) 
             gates: gates.iter().map(|gate| GateSummary { command: &gate.command, summary: &gate.summary }).collect(),
             diff: input.diff.as_deref(),
             answer: input.answer.as_deref().filter(|_| input.diff.is_none()),
-            bar_is_set: task.rounds.iter().rev().skip(1).any(|round| !round.reviews.is_empty()),
+            is_later_round: task.rounds.iter().rev().skip(1).any(|round| !round.reviews.is_empty()),
         },
         input.format,
     )

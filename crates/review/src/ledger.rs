@@ -9,8 +9,6 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 pub use issue::{FollowUp, Issue, IssueId, IssueState, Provenance};
@@ -121,14 +119,5 @@ impl Ledger {
                 issue.id
             })
             .collect()
-    }
-
-    /// Number of issues by state, for one line of text.
-    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
-        let mut counts = BTreeMap::new();
-        for issue in &self.0 {
-            *counts.entry(issue.state.name()).or_default() += 1;
-        }
-        counts
     }
 }

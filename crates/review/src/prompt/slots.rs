@@ -16,11 +16,11 @@ pub struct WorkPrompt<'a> {
     /// Open issues, worst first.
     pub issues: Vec<OpenIssue<'a>>,
     /// Ids of issues that a third reviewer confirmed.
-    pub upheld: Vec<String>,
+    pub confirmed: Vec<String>,
     /// The round whose fix was reverted.
     pub reverted: Option<u32>,
     /// Edits of an attempt that died are still there.
-    pub leftovers: bool,
+    pub partial_edits: bool,
     /// The gate that fails.
     pub gate: Option<GateOutput<'a>>,
     /// Earlier rounds in short.
@@ -42,8 +42,8 @@ pub struct ReviewPrompt<'a> {
     pub diff: Option<&'a str>,
     /// The builder's final answer, if it changed nothing. Never its reasoning.
     pub answer: Option<&'a str>,
-    /// An earlier round was reviewed, so that the bar is set.
-    pub bar_is_set: bool,
+    /// An earlier round was reviewed, so that only what later changes introduced may be raised.
+    pub is_later_round: bool,
 }
 
 /// An open issue in a prompt.

@@ -18,9 +18,9 @@ fn work() -> WorkPrompt<'static> {
         round: 1,
         rounds: 10,
         issues: Vec::new(),
-        upheld: Vec::new(),
+        confirmed: Vec::new(),
         reverted: None,
-        leftovers: false,
+        partial_edits: false,
         gate: None,
         history: None,
     }
@@ -35,7 +35,7 @@ fn review(kind: ReviewKind) -> ReviewPrompt<'static> {
         gates: vec![GateSummary { command: "cargo test", summary: "212 passed" }],
         diff: Some("+fn cache() {}\n"),
         answer: None,
-        bar_is_set: false,
+        is_later_round: false,
     }
 }
 
@@ -53,7 +53,7 @@ fn a_later_prompt_names_the_open_issues_and_how_to_object() {
     let prompt = WorkPrompt {
         round: 3,
         issues: vec![issue("I-1", "panics on empty input"), issue("I-2", "leaks\na handle")],
-        upheld: vec!["I-2".to_owned()],
+        confirmed: vec!["I-2".to_owned()],
         history: Some("- Round 2: changed files (src/a.rs); codex raised 2 issues"),
         ..work()
     };
@@ -66,7 +66,7 @@ fn a_reverted_fix_asks_for_a_failing_test_and_a_red_gate_shows_its_output() {
     let prompt = WorkPrompt {
         round: 4,
         reverted: Some(3),
-        leftovers: true,
+        partial_edits: true,
         gate: Some(gate),
         issues: vec![issue("I-1", "panics on empty input")],
         ..work()
@@ -88,8 +88,12 @@ fn a_later_review_sees_the_delta_the_open_and_the_closed_issues() {
         claim: "leaks a handle",
         state: "fixed",
     };
-    let prompt =
-        ReviewPrompt { issues: vec![objected], closed: vec![closed], bar_is_set: true, ..review(ReviewKind::Delta) };
+    let prompt = ReviewPrompt {
+        issues: vec![objected],
+        closed: vec![closed],
+        is_later_round: true,
+        ..review(ReviewKind::Delta)
+    };
     insta::assert_snapshot!(prompts().review(&prompt, AnswerFormat::Schema).unwrap());
 }
 
