@@ -284,3 +284,18 @@ impl Journal {
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_artifact_is_not_a_missing_task() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["01.diff", "env"] {
+            let error = read_artifact(dir.path(), name).unwrap_err();
+            assert_eq!(error.to_string(), format!("the task has no file `{name}`"));
+            assert_eq!(error.hint().as_deref(), Some("list them with `belay review artifacts ID`"));
+        }
+    }
+}

@@ -96,6 +96,15 @@ fn an_answer_never_means_done_by_accident() {
 }
 
 #[test]
+fn a_running_task_can_be_accepted_but_not_sent_back() {
+    let html = review(fixtures::running_review()).page(&frame()).into_string();
+    let dialog = html.split("id=\"ask-review-answer\"").nth(1).expect("the dialog");
+    let dialog = dialog.split("</dialog>").next().unwrap_or_default();
+    let names: Vec<&str> = tags(dialog).into_iter().filter_map(|tag| tag.get("name")).collect();
+    assert!(names.contains(&"done") && !names.contains(&"fix"), "{names:?}");
+}
+
+#[test]
 fn every_open_issue_can_be_waived_and_no_other() {
     let html = part(&review(fixtures::running_review()), "ledger");
     let fields: Vec<&str> = tags(&html).into_iter().filter_map(|tag| tag.get("data-fields")).collect();

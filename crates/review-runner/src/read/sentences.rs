@@ -111,3 +111,15 @@ pub(crate) fn attention(why: &Attention) -> String {
         Attention::Refused { role, why } => format!("the {role} cannot run without you: {}", why.trim_end_matches('.')),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_one_and() {
+        let list = |items: &[&str]| listed(&items.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!([list(&[]), list(&["A"]), list(&["A", "B"])], ["", "A", "A and B"]);
+        assert_eq!(list(&["A", "B", "C"]), "A, B and C");
+    }
+}
