@@ -220,7 +220,7 @@ pub(crate) fn view(shared: &DaemonState, request: &ReviewRequest) -> Result<Revi
 
 pub(crate) fn to_ipc_error(error: RunnerError) -> ErrorBody {
     let code = match &error {
-        RunnerError::NotFound(_) => ErrorCode::NotFound,
+        RunnerError::NotFound(_) | RunnerError::NoArtifact(_) => ErrorCode::NotFound,
         RunnerError::Ambiguous { .. } => ErrorCode::Ambiguous,
         RunnerError::QueueFull { .. } => ErrorCode::QueueFull,
         RunnerError::OutsideRoots(_) => ErrorCode::Forbidden,
