@@ -1,32 +1,26 @@
 //! The runner: files tasks, takes decisions, lands results.
 
+mod land;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use belay_clock::now;
 use belay_config::Paths;
-use belay_core::format;
-use belay_drive::environment::Environment;
 use belay_drive::limits::Limits;
-use belay_drive::workspace::{Land, Landed, Removed, TreeId, Workspace};
-use belay_ipc::views::{LandedView, ReviewSummaryView, ReviewsView};
-use belay_ipc::{FileReviewRequest, LandReviewRequest, ReviewDecision, ReviewsRequest};
-use belay_review::task::{Answer, Budget, Decision, DoneBy, Phase, Record};
+use belay_ipc::views::{ReviewSummaryView, ReviewsView};
+use belay_ipc::{FileReviewRequest, ReviewDecision, ReviewsRequest};
+use belay_review::task::{Answer, Budget, Decision, Record};
 
 use crate::agent_run::{CancelFlag, end_leftovers};
 use crate::error::RunnerError;
 use crate::filing::{self, FiledBy};
 use crate::host::Host;
 use crate::open_task::OpenTask;
-use crate::read::{SummaryCache, agent_name};
-use crate::task_dir::{ArchiveRecord, LandRecord, TaskDir, create_private_dir};
+use crate::read::SummaryCache;
+use crate::task_dir::{TaskDir, create_private_dir};
 use crate::{read, scheduler};
-
-/// How long the end of a step is awaited before its result lands.
-const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the review tasks of one state directory.
 #[derive(Debug)]
@@ -71,19 +65,6 @@ pub(crate) struct State {
 pub(crate) struct Entry {
     pub(crate) task: Arc<Mutex<OpenTask>>,
     pub(crate) in_flight: Option<InFlight>,
-}
-
-/// An ended task whose result is landed or archived. Until it is dropped, nothing else changes the task.
-struct Claim<'r> {
-    runner: &'r Runner,
-    open: OpenTask,
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        self.runner.shared.lock().claimed.remove(self.open.dir.id());
-        self.runner.shared.changed.notify_all();
-    }
 }
 
 /// A step that runs.
@@ -237,82 +218,6 @@ impl Runner {
         Ok(summary)
     }
 
-    /// Merges or applies the result of an ended task.
-    pub fn land(&self, request: &LandReviewRequest, by: &str) -> Result<LandedView, RunnerError> {
-        let dir = self.resolve(&request.id)?;
-        let claim = self.claim_result(&dir)?;
-        let open = &claim.open;
-        let tree = result_tree(open)?;
-        let workspace = workspace(open)?;
-        let how = if request.apply { Land::Apply } else { Land::Merge };
-        let message = commit_message(open);
-        let landed = workspace.land(&tree, how, &message)?;
-        let (text, commit) = match landed {
-            Landed::Merged { commit, .. } => (format!("merged as {}", short(&commit)), Some(commit)),
-            Landed::Applied { files } => {
-                (format!("applied to {}, not committed", format::pluralize(files.len() as u64, "file")), None)
-            }
-            Landed::AlreadyThere => ("the project already has the result".to_owned(), None),
-        };
-        let record = LandRecord { at: now(), by: by.to_owned(), message: text.clone(), commit: commit.clone() };
-        dir.write_json("landed.json", &record)?;
-        open.write_derived();
-        let kept = match workspace.remove(&tree, self.shared.host.has_live_session(workspace.root())) {
-            Ok(Removed::Kept(because)) => Some(because.to_string()),
-            Ok(_) => None,
-            Err(error) => Some(error.to_string()),
-        };
-        let kept = kept.map_or_else(String::new, |why| format!("; the worktree is kept: {why}"));
-        self.shared.host.task_changed(dir.id());
-        Ok(LandedView { message: format!("{text}{kept}"), commit })
-    }
-
-    /// Keeps the result as a branch, and removes the worktree.
-    fn archive(&self, dir: &TaskDir, by: &str) -> Result<ReviewSummaryView, RunnerError> {
-        let claim = self.claim_result(dir)?;
-        let open = &claim.open;
-        let tree = result_tree(open)?;
-        let workspace = workspace(open)?;
-        workspace.archive(&tree)?;
-        if let Removed::Kept(because) = workspace.remove(&tree, self.shared.host.has_live_session(workspace.root()))? {
-            return Err(RunnerError::Invalid(format!("the worktree is kept: {because}")));
-        }
-        dir.write_json("archived.json", &ArchiveRecord { at: now(), by: by.to_owned() })?;
-        open.write_derived();
-        self.shared.host.task_changed(dir.id());
-        Ok(open.summary())
-    }
-
-    /// Takes an ended task. A decision that would continue it is refused meanwhile.
-    fn claim_result(&self, dir: &TaskDir) -> Result<Claim<'_>, RunnerError> {
-        let mut state = self.shared.lock();
-        while let Some(entry) = state.tasks.get(dir.id()) {
-            let is_final = entry.task.lock().unwrap_or_else(PoisonError::into_inner).task.phase.is_final();
-            match (is_final, &entry.in_flight) {
-                (false, _) => return Err(RunnerError::StillRunning),
-                (true, None) => break,
-                // A task ends with a record; the thread that wrote it, or a cancelled process, takes a moment longer.
-                (true, Some(_)) => {
-                    let waited = self.shared.changed.wait_timeout(state, END_TIMEOUT);
-                    let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-                    if timeout.timed_out() {
-                        return Err(RunnerError::StillRunning);
-                    }
-                    state = guard;
-                }
-            }
-        }
-        if state.claimed.contains(dir.id()) {
-            return Err(RunnerError::Landing);
-        }
-        let open = OpenTask::open(dir.clone())?;
-        if !open.task.phase.is_final() {
-            return Err(RunnerError::StillRunning);
-        }
-        state.claimed.insert(dir.id().to_owned());
-        Ok(Claim { runner: self, open })
-    }
-
     /// Pauses or resumes the queue. Running steps finish.
     pub fn set_paused(&self, paused: bool) -> Result<(), RunnerError> {
         let path = pause_file(&self.shared.root);
@@ -393,30 +298,4 @@ fn insert(state: &mut State, open: OpenTask) {
 fn is_queued(entry: &Entry) -> bool {
     let open = entry.task.lock().unwrap_or_else(PoisonError::into_inner);
     entry.in_flight.is_none() && matches!(open.task.phase, belay_review::task::Phase::Queued)
-}
-
-fn result_tree(open: &OpenTask) -> Result<TreeId, RunnerError> {
-    open.built_tree().map(TreeId::new).ok_or(RunnerError::NothingBuilt)
-}
-
-/// The workspace, whose git runs in the environment of the shell that filed the task.
-fn workspace(open: &OpenTask) -> Result<Workspace, RunnerError> {
-    let env = Environment::load(&open.dir.path().join("env")).unwrap_or_default();
-    Ok(open.workspace()?.ok_or(RunnerError::NothingBuilt)?.with_env(env.variables()))
-}
-
-/// The title, and who accepted the work. A result that nobody accepted can be landed, too, and then says nothing.
-fn commit_message(open: &OpenTask) -> String {
-    let title = &open.task.spec.title;
-    let builder = agent_name(&open.task.spec.builder.agent);
-    match &open.task.phase {
-        Phase::Done { by: DoneBy::Reviewers { names } } => {
-            format!("{title}\n\nBuilt by {builder}, reviewed by {}.\n", read::named(names))
-        }
-        _ => format!("{title}\n\nBuilt by {builder}.\n"),
-    }
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..10).unwrap_or(commit)
 }
