@@ -102,7 +102,7 @@ test("rows are reached, resumed and given up by keyboard", async (t) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await live(page);
   const id = await file("By keyboard");
-  await shows(row(page, id));
+  await shows(button(row(page, id), "Cancel"));
   const focused = () => page.evaluate(() => document.activeElement?.getAttribute("href"));
   for (let count = 0; count < 20 && (await focused()) !== `/reviews/${id}`; count++) await page.keyboard.press("j");
   assert.equal(await focused(), `/reviews/${id}`);

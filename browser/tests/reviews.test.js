@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { checkAccessibility } from "../support/axe.js";
-import { Profile, button, live, shows } from "../support/browser.js";
+import { Profile, answer, button, live, shows } from "../support/browser.js";
 import { installReviewAgents, readTask } from "../support/review.js";
 import { World, eventually } from "../support/world.js";
 
@@ -72,6 +72,27 @@ test("a task is cancelled in the browser, and its agent ends", async (t) => {
   await page.locator("#ask-confirm [data-yes]").click();
   await shows(page.locator("#state", { hasText: "Cancelled by" }));
   assert.equal((await task(id)).phase, "cancelled");
+});
+
+test("a yes to a question that no longer fits the form sends nothing", async (t) => {
+  const hold = join(world.folder, "home/hold");
+  await writeFile(hold, "");
+  t.after(() => rm(hold, { force: true }));
+  const page = await reviews(t);
+  const id = await file(page, "Write a third greeting");
+  await shows(page.locator("#state", { hasText: "Claude Code builds round 1" }));
+  await button(page, "Cancel").first().click();
+  const question = page.locator("#ask-confirm");
+  await shows(question.getByText("Its agent is stopped."));
+  await rm(hold);
+  // The place of the button is taken by others, such as one that archives.
+  const archive = page.locator("form[data-post]").filter({ has: page.locator("button[value=archive]") });
+  await archive.and(page.locator(":not([data-settling])")).waitFor({ state: "attached" });
+  await question.locator("[data-yes]").click();
+  await question.waitFor({ state: "hidden" });
+  assert.match((await answer(archive, "bad")) ?? "", /^Not sent: this has changed/);
+  const { phase, landed, archived } = await task(id);
+  assert.deepEqual([phase, Boolean(landed), Boolean(archived)], ["done", false, false]);
 });
 
 test("a folder that Belay has not seen is refused, and what was typed stays", async (t) => {

@@ -1,6 +1,7 @@
 // Forms post in place: pending, then what the server answered. The row says so.
 // @ts-check
 import { all, around, dialog, one, printable } from "./dom.js";
+import { decides } from "./morph.js";
 import { refresh } from "./refresh.js";
 
 /**
@@ -9,7 +10,10 @@ import { refresh } from "./refresh.js";
  */
 export const openers = new WeakMap();
 
-/** @type {WeakSet<HTMLElement>} */
+/**
+ * Buttons whose question was answered with yes, while their form is submitted.
+ * @type {WeakSet<HTMLElement>}
+ */
 const confirmed = new WeakSet();
 
 document.addEventListener("submit", (event) => {
@@ -17,9 +21,11 @@ document.addEventListener("submit", (event) => {
   if (!(form instanceof HTMLFormElement) || !("post" in form.dataset)) return;
   event.preventDefault();
   if (form.ariaBusy === "true" || form.closest(".resolved")) return;
-  if ("settling" in form.dataset) return answer(form, "This has just changed. Read it, then decide.", "bad");
   const button = event.submitter;
-  if (button?.dataset.confirm && !confirmed.delete(button)) return confirm(form, button);
+  // Who says yes has read the question, wherever the form is by now.
+  if (button && confirmed.has(button)) return send(form, button);
+  if ("settling" in form.dataset) return answer(form, "This has just changed. Read it, then decide.", "bad");
+  if (button?.dataset.confirm) return confirm(form, button);
   send(form, button);
 });
 
@@ -33,12 +39,19 @@ function confirm(form, button) {
   const text = ask && one("[data-text]", ask);
   const yes = ask && one("[data-yes]", ask);
   if (!ask || !text || !yes) return;
-  text.textContent = button.dataset.confirm ?? "";
+  const asked = decides(form);
+  const question = button.dataset.confirm ?? "";
+  text.textContent = question;
   yes.textContent = (button.textContent ?? "").replace("…", "");
   yes.onclick = () => {
     ask.close();
+    // The yes was to the question, not to what the form has become since.
+    if (decides(form) !== asked || button.dataset.confirm !== question) {
+      return answer(form, "Not sent: this has changed since you were asked. Read it, then decide.", "bad");
+    }
     confirmed.add(button);
     form.requestSubmit(button);
+    confirmed.delete(button);
   };
   ask.showModal();
 }
@@ -50,12 +63,15 @@ function confirm(form, button) {
 async function send(form, button) {
   const fields = new URLSearchParams();
   for (const [name, value] of new FormData(form, button)) fields.append(name, String(value));
+  const address = form.getAttribute("action");
   form.ariaBusy = "true";
   answer(form, "Sending", "pending");
   try {
     const response = await fetch(form.action, { method: "POST", body: fields, headers: { Accept: "application/json" } });
     const body = await response.json().catch(() => ({}));
-    if (response.ok) succeeded(form, body);
+    // The form may be about something else by now, beside which the answer would be wrong.
+    if (response.ok && !body.location && form.getAttribute("action") !== address) refresh();
+    else if (response.ok) succeeded(form, body);
     else failed(form, response.status, body.error ?? body);
   } catch {
     answer(form, "Not sent: the server does not answer. Nothing was changed.", "bad");

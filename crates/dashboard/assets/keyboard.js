@@ -48,6 +48,9 @@ const KEYS = {
   "?": () => dialog("keys")?.showModal(),
 };
 
+/** Keys that may be held down. Of all others, a repetition would decide about what comes next. */
+const MOVEMENT = ["j", "k"];
+
 /** When `g` was pressed. Times count from the load of the page, so that 0 would be a moment ago on a new one. */
 let going = -Infinity;
 
@@ -68,7 +71,7 @@ document.addEventListener("keydown", (event) => {
   const action = KEYS[event.key];
   if (!action) return;
   event.preventDefault();
-  action();
+  if (!event.repeat || MOVEMENT.includes(event.key)) action();
 });
 
 const toggle = one("[data-single-keys]");

@@ -4,7 +4,7 @@
 import { rescue } from "./rescue.js";
 
 /** Attributes that belong to the reader, not to the server. */
-const OWN = { DETAILS: ["open"], DIALOG: ["open"], FORM: ["data-settling"] };
+const OWN = { DETAILS: ["open"], DIALOG: ["open"], FORM: ["data-settling", "aria-busy"] };
 
 /** A click within this time of a change was meant for what was there before, in milliseconds. */
 const SETTLING = 1000;
@@ -21,7 +21,7 @@ export function morph(from, to) {
   if (from.isEqualNode(to)) return;
   if (from.tagName !== to.tagName) {
     rescue(from);
-    if (to instanceof HTMLFormElement) settle(to);
+    settleAll(to);
     return from.replaceWith(to);
   }
   if (from instanceof HTMLFormElement && to instanceof HTMLFormElement && isTyped(from)) {
@@ -31,7 +31,11 @@ export function morph(from, to) {
     }
     rescue(from);
   }
-  if (from instanceof HTMLFormElement && to instanceof HTMLFormElement && decides(from) !== decides(to)) settle(from);
+  if (from instanceof HTMLFormElement && to instanceof HTMLFormElement) {
+    if (decides(from) !== decides(to)) settle(from);
+    // The answer was about something else. What a decision changes in its own form leaves the address as it is.
+    if (from.getAttribute("action") !== to.getAttribute("action")) forget(from);
+  }
   // Output that a person has scrolled up in stays until they are at its end again.
   if (from.matches("[data-tail]") && from.id === to.id && from.scrollTop < -SCROLLED) return;
   // What the server answered to this reader.
@@ -44,7 +48,7 @@ export function morph(from, to) {
  * What a click in a form decides: its address, hidden fields and buttons.
  * @param {HTMLFormElement} form
  */
-function decides(form) {
+export function decides(form) {
   const fields = [...form.elements].flatMap((field) => {
     if (field instanceof HTMLButtonElement) return [[field.name, field.value, field.textContent]];
     return field instanceof HTMLInputElement && field.type === "hidden" ? [[field.name, field.value]] : [];
@@ -62,6 +66,22 @@ function settle(form) {
   setTimeout(() => {
     if (form.dataset.settling === since) delete form.dataset.settling;
   }, SETTLING);
+}
+
+/**
+ * Settles an element that is a form, and the forms in it.
+ * @param {Element} element
+ */
+function settleAll(element) {
+  for (const form of [element, ...element.querySelectorAll("form")]) if (form instanceof HTMLFormElement) settle(form);
+}
+
+/** @param {HTMLFormElement} form */
+function forget(form) {
+  for (const output of form.querySelectorAll("output.answer")) {
+    output.textContent = "";
+    output.removeAttribute("data-state");
+  }
 }
 
 /**
@@ -108,6 +128,7 @@ function attributes(from, to) {
  */
 function children(from, to) {
   const stable = from.hasAttribute("data-stable");
+  const before = [...from.children];
   const wanted = new Set([...to.children].map((child) => child.id).filter(Boolean));
   for (const child of [...from.children]) {
     if (child.id && !wanted.has(child.id)) leave(child, from);
@@ -128,7 +149,7 @@ function children(from, to) {
       if (current instanceof Element) morph(current, /** @type {Element} */ (next));
       else if (current.nodeValue !== next.nodeValue) current.nodeValue = next.nodeValue;
     } else {
-      if (next instanceof HTMLFormElement) settle(next);
+      if (next instanceof Element) settleAll(next);
       from.insertBefore(next, stable ? null : cursor);
     }
   }
@@ -141,6 +162,8 @@ function children(from, to) {
       rest.remove();
     }
   }
+  // Another row may be under the pointer now. Rows that are added at the end shift none.
+  if (from.hasAttribute("data-linger") && before.some((row, at) => row !== from.children[at])) settleAll(from);
 }
 
 /**
@@ -191,6 +214,10 @@ const isUsed = (row) => row.matches(":hover") || row.contains(document.activeEle
 function removeIfLeft({ currentTarget: row }) {
   // The new focus is only known after the event. The row may also be back by then.
   setTimeout(() => {
-    if (row instanceof Element && row.classList.contains("resolved") && !isUsed(row)) row.remove();
+    if (!(row instanceof Element) || !row.classList.contains("resolved") || isUsed(row)) return;
+    const list = row.parentElement;
+    row.remove();
+    // The rows below have moved up, perhaps under the pointer that has just left.
+    if (list) settleAll(list);
   });
 }
