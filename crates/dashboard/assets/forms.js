@@ -22,7 +22,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   if (form.ariaBusy === "true" || form.closest(".resolved")) return;
   const button = event.submitter;
-  // Who says yes has read the question, wherever the form is by now.
+  // The yes answers a question that quoted the form, wherever the form is by now.
   if (button && confirmed.has(button)) return send(form, button);
   if ("settling" in form.dataset) return answer(form, "This has just changed. Read it, then decide.", "bad");
   if (button?.dataset.confirm) return confirm(form, button);

@@ -21,7 +21,7 @@ export function morph(from, to) {
   if (from.isEqualNode(to)) return;
   if (from.tagName !== to.tagName) {
     rescue(from);
-    settleAll(to);
+    if (to instanceof HTMLFormElement || from.closest("[data-linger]")) settleAll(to);
     return from.replaceWith(to);
   }
   if (from instanceof HTMLFormElement && to instanceof HTMLFormElement && isTyped(from)) {
@@ -149,7 +149,8 @@ function children(from, to) {
       if (current instanceof Element) morph(current, /** @type {Element} */ (next));
       else if (current.nodeValue !== next.nodeValue) current.nodeValue = next.nodeValue;
     } else {
-      if (next instanceof Element) settleAll(next);
+      // Elsewhere, a form that appears with its surroundings took the place of nothing.
+      if (next instanceof HTMLFormElement || (next instanceof Element && from.closest("[data-linger]"))) settleAll(next);
       from.insertBefore(next, stable ? null : cursor);
     }
   }

@@ -68,7 +68,7 @@ pub(crate) fn review_state(task: &ReviewSummaryView) -> State {
         (_, Some(ReviewAttention::GateStuck)) => ("!", "Gate fails", Tone::Warn),
         (_, Some(ReviewAttention::NoVerdict)) => ("!", "No verdict", Tone::Warn),
         (_, Some(ReviewAttention::TreeChanged)) => ("!", "Files changed", Tone::Warn),
-        (_, Some(ReviewAttention::InstructionsChanged)) => ("!", "Instructions changed", Tone::Warn),
+        (_, Some(ReviewAttention::InstructionsChanged)) => ("!", "Instructions", Tone::Warn),
         (_, Some(ReviewAttention::Refused)) => ("!", "Cannot run", Tone::Warn),
         (_, None) => ("!", "Needs you", Tone::Warn),
     };

@@ -24,7 +24,7 @@ pub(crate) fn with_program(name: &str, script: &str) -> (World, PathBuf) {
 }
 
 /// A minimal client.
-const ASK: &str = r#"#!/bin/bash
+pub(crate) const ASK: &str = r#"#!/bin/bash
 rest=${OPENAI_BASE_URL#http://} body='{"model":"m","messages":[{"role":"user","content":"hi"}]}'
 host=${rest%%/*}
 exec 3<>"/dev/tcp/${host%%:*}/${host##*:}"

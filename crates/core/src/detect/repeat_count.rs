@@ -52,7 +52,7 @@ impl<'a> Repeats<'a> {
         // The batch of the occurrence after the current gap.
         let mut batch = call.batch;
         for other in context.earlier_with_allowed(CALL_WINDOW) {
-            // What is allowed is no evidence, but the calls around it are not consecutive, and a change is a change.
+            // What is allowed is not evidence, but the calls around it are not consecutive, and a change is a change.
             if other.has_same_action(call) && !other.is(CallFlags::ALLOWED) {
                 if !other.has_same_result(latest) {
                     break;

@@ -40,7 +40,7 @@ fn a_builder_that_changes_nothing_is_a_dispute() {
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert_eq!(ended.status(), "The builder no longer changes anything, and issues are open.");
     let page = ended.view["dispute"].as_str().unwrap();
-    assert!(page.contains("it still says one") && page.contains("says: there is no bug"), "{page}");
+    assert!(page.contains("it still says one") && page.contains("/programs/builder: there is no bug"), "{page}");
     assert!(project.prompt("reviewer", 1).contains("It is fine as it is."), "there is no diff to show");
     assert!(project.runs("builder") < 5, "{:?}", project.log());
 }

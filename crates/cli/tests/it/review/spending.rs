@@ -3,20 +3,13 @@
 use belay_scripted_model::{Script, ScriptedModel};
 
 use super::project::{APPROVES_LATER, Project};
-
-/// Asks a model that has no price.
-const ASK: &str = r#"rest=${OPENAI_BASE_URL#http://} body='{"model":"m","messages":[{"role":"user","content":"hi"}]}'
-host=${rest%%/*}
-exec 3<>"/dev/tcp/${host%%:*}/${host##*:}"
-printf 'POST /%s/chat/completions HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n' "${rest#*/}" "$host" >&3
-printf 'content-type: application/json\r\ncontent-length: %s\r\n\r\n%s' "${#body}" "$body" >&3
-cat <&3
-"#;
+use crate::run::ASK;
 
 #[test]
 fn a_model_without_a_price_counts_against_a_budget_in_dollars() {
     let model = ScriptedModel::start(Script::new().without_tools().text("One.").text("Two.").text("Three.")).unwrap();
     let project = Project::with_var("OPENAI_BASE_URL", &format!("{}/v1", model.url()));
+    // The model has no price.
     let ask = project.world.write("ask", ASK).display().to_string();
     let builder = project.program("builder", &format!("bash '{ask}'; echo \"round $n\" >> notes.txt"));
     let reviewer = project.program("reviewer", APPROVES_LATER);
