@@ -77,7 +77,9 @@ pub(crate) fn review_state(task: &ReviewSummaryView) -> State {
 
 /// "Review · billing-api · Claude Code, reviewed by Codex"
 pub(crate) fn review_place(task: &ReviewSummaryView) -> String {
-    let agent = |role: &str| agent_name(role.split('@').next().unwrap_or(role)).to_owned();
+    // A program is shown by its name.
+    let program = |role: &str| role.split('@').next().and_then(|agent| agent.rsplit('/').next().map(str::to_owned));
+    let agent = |role: &str| agent_name(&program(role).unwrap_or_else(|| role.to_owned())).to_owned();
     let mut agents = agent(&task.builder);
     if !task.reviewers.is_empty() {
         let reviewers: Vec<String> = task.reviewers.iter().map(|role| agent(role)).collect();

@@ -120,7 +120,7 @@ pub(super) fn lines(view: &ReviewView) -> Vec<String> {
     for issue in &view.issues {
         let place = issue.place.as_ref().map_or_else(String::new, |place| format!(" {place}:"));
         lines.push(format!("  {} {} [{}]{place} {}", issue.id, issue.state, issue.severity, first_line(&issue.claim)));
-        lines.push(format!("      came with {}, raised by {}", issue.provenance, issue.raised_by.join(", ")));
+        lines.push(format!("      introduced by {}, raised by {}", issue.provenance, issue.raised_by.join(", ")));
         lines.extend(issue.state_reason.iter().map(|reason| format!("      {reason}")));
         lines.extend(issue.objection.iter().map(|text| format!("      {} objects: {text}", task.builder)));
     }
