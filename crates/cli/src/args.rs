@@ -154,10 +154,10 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  belay approvals\n  belay approvals --json")]
     Approvals(approvals::ApprovalsArgs),
     /// Allow the call of a permission prompt, once.
-    #[command(after_help = "Examples:\n  belay approve apr-1f3a")]
+    #[command(after_help = "Examples:\n  belay approve apr-1f3a90c2")]
     Approve(approvals::ApproveArgs),
     /// Deny the call of a permission prompt; the agent reads the reason.
-    #[command(after_help = "Examples:\n  belay deny apr-1f3a --why \"use the staging database\"")]
+    #[command(after_help = "Examples:\n  belay deny apr-1f3a90c2 --why \"use the staging database\"")]
     Deny(approvals::DenyArgs),
     /// Pause a session: its next call is held until you resume it.
     #[command(after_help = "Examples:\n  belay pause claude:0190")]
