@@ -6,6 +6,7 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { chromium } from "playwright-core";
 import { CHROMIUM, launchOptions } from "./support/browser.js";
+import "./support/lifetime.js";
 
 const tests = join(import.meta.dirname, "tests");
 const named = process.argv.slice(2).map((file) => resolve(file));
@@ -30,7 +31,8 @@ function note(outcome, { name, details }) {
   report?.write(`${outcome}\t${(details.duration_ms / 1000).toFixed(3)}\t${name.replaceAll(/\s+/g, " ")}\n`);
 }
 
-const stream = run({ files, concurrency: 2, timeout: 170_000 });
+// Each test has a limit of its own.
+const stream = run({ files, concurrency: 2 });
 // A test that is marked as `todo` is a known defect: it does not fail the run, but is reported.
 stream.on("test:pass", (test) => note(test.skip || test.todo ? "skip" : "pass", test));
 stream.on("test:fail", (test) => {

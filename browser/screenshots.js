@@ -1,10 +1,10 @@
 // Takes the pictures that README and docs show: `cargo xtask screenshots`. With a folder as its argument, it takes every
 // page at every width in both themes instead, to look at.
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { launchOptions, live } from "./support/browser.js";
+import { newFolder } from "./support/lifetime.js";
 import { playedWorld } from "./support/scene.js";
 import { World } from "./support/world.js";
 
@@ -103,7 +103,7 @@ const FONTS = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 const out = process.argv[2];
 const folder = out ?? DOCS;
 await mkdir(folder, { recursive: true });
-const fonts = await mkdtemp(join(tmpdir(), "belay-fonts-"));
+const fonts = newFolder("fonts");
 await writeFile(join(fonts, "fonts.conf"), FONTS);
 const browser = await chromium.launch({ ...launchOptions(), env: { ...process.env, FONTCONFIG_FILE: join(fonts, "fonts.conf") } });
 const { world } = await playedWorld({ timezone: afternoon() });
@@ -115,5 +115,4 @@ try {
   await browser.close();
   await world.stop();
   await empty.stop();
-  await rm(fonts, { recursive: true });
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
-import { PATIENCE } from "./world.js";
+import { WAIT_TIMEOUT } from "./world.js";
 
 /**
  * @typedef {import("playwright-core").Page} Page
@@ -58,7 +58,7 @@ export class Profile {
   static async open(test, world, options = {}) {
     const running = await browser();
     const context = await running.newContext({ baseURL: world.url, viewport: { width: 1440, height: 900 }, ...options });
-    context.setDefaultTimeout(PATIENCE);
+    context.setDefaultTimeout(WAIT_TIMEOUT);
     const profile = new Profile(running, context, world);
     test.after(() => profile.#close());
     context.on("weberror", (error) => profile.problems.push(`uncaught: ${error.error().stack}`));

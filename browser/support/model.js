@@ -1,8 +1,8 @@
 // The scripted model behind Belay's proxy, and an agent that has no hooks: it only sends requests.
 import { spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { newFolder } from "./lifetime.js";
 
 const PROGRAM = process.env.BELAY_TEST_MODEL ?? resolve(import.meta.dirname, "../../target/debug/scripted-model");
 
@@ -25,10 +25,10 @@ export class Model {
 
   /** @param {string} script TOML, as in `crates/scripted-model`. */
   static async start(script) {
-    const folder = await mkdtemp(join(tmpdir(), "belay-model-"));
+    const folder = newFolder("model");
     const file = join(folder, "script.toml");
     await writeFile(file, script);
-    const model = spawn(PROGRAM, ["--script", file], { env: {}, stdio: ["ignore", "pipe", "inherit"] });
+    const model = spawn(PROGRAM, ["--script", file], { env: { HOME: folder }, stdio: ["ignore", "pipe", "inherit"] });
     /** @type {string} */
     const url = await new Promise((ready, failed) => {
       model.once("error", failed);

@@ -1,5 +1,5 @@
 // axe finds nothing serious, whatever the theme and the width.
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { checkAccessibility } from "../support/axe.js";
 import { Profile, button, live, need, shows } from "../support/browser.js";
 import { PAGES, playedWorld } from "../support/scene.js";

@@ -1,6 +1,6 @@
 // The agent's own permission prompts, answered in the overview.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Agent } from "../support/agent.js";
 import { Profile, answer, button, disappears, live, need, shows } from "../support/browser.js";
 import { World, eventually } from "../support/world.js";
@@ -87,20 +87,21 @@ async function asking(id) {
 
 /**
  * Clicks "Allow once" of a row as soon as the rows of the list have changed, as of a person whose finger was already on
- * its way to the row that was there.
+ * its way to the row that was there. With `subtree`, also as soon as the row itself has changed.
  * @param {import("playwright-core").Page} page
  * @param {Agent} agent
+ * @param {{ subtree?: boolean }} [options]
  */
-const clickOnceShifted = (page, agent) =>
-  page.locator("#needs ol[data-linger]").evaluate((list, link) => {
+const clickOnceShifted = (page, agent, { subtree = false } = {}) =>
+  page.locator("#needs ol[data-linger]").evaluate((list, { link, subtree }) => {
     const watch = new MutationObserver(() => {
       const allow = list.querySelector(`li:has(h3 a[href="${link}"]) form button[value=allow]`);
       if (!(allow instanceof HTMLElement)) return;
       watch.disconnect();
       allow.click();
     });
-    watch.observe(list, { childList: true });
-  }, `/sessions/${agent.key}`);
+    watch.observe(list, { childList: true, subtree });
+  }, { link: `/sessions/${agent.key}`, subtree });
 
 /**
  * The click was refused, and the row takes the next one.
@@ -143,7 +144,8 @@ test("a row that has just appeared does not take a click at once", async (t) => 
   const page = await (await Profile.open(t, world)).logIn();
   await live(page);
   const agent = await Agent.start(world, "appears");
-  await clickOnceShifted(page, agent);
+  // On a busy machine, the row is there a moment before its buttons are.
+  await clickOnceShifted(page, agent, { subtree: true });
   const tool = bash("git push origin appears", "p1");
   await agent.hook("PreToolUse", tool);
   await refusedThenDenied(page, { agent, tool, told: agent.hook("PermissionRequest", tool) });
@@ -172,6 +174,20 @@ async function asksNext(agent, tool, done) {
   return { told: agent.hook("PermissionRequest", tool) };
 }
 
+/**
+ * Keeps back what the page fetches of its parts, until the result is called.
+ * @param {import("playwright-core").Page} page
+ */
+async function holdRefreshes(page) {
+  let release = () => {};
+  const released = new Promise((done) => (release = () => done(null)));
+  await page.route(/[?&]fragment=/, async (route) => {
+    await released;
+    await route.fallback();
+  });
+  return release;
+}
+
 test("the answer about a prompt is not shown beside the next one", async (t) => {
   const page = await (await Profile.open(t, world)).logIn();
   await live(page);
@@ -179,14 +195,18 @@ test("the answer about a prompt is not shown beside the next one", async (t) => 
   const row = need(page, agent);
   const [first, second, third] = [bash("git status", "n1"), bash("git push --force", "n2"), bash("git fetch", "n3")];
   const one = await asksNext(agent, first);
+  await shows(button(row, "Allow once"));
 
   // The page shows the next prompt before the answer to the first decision is there.
   let two = /** @type {Awaited<ReturnType<typeof asksNext>> | null} */ (null);
   let busy = /** @type {string | null} */ (null);
+  let refreshes = await holdRefreshes(page);
   await page.route("**/approvals/*", async (route) => {
     const response = await route.fetch();
     await one.told;
     two = await asksNext(agent, second, first);
+    await eventually("the second prompt is open", async () => (await world.run(["approvals"])).out.includes("git push --force"));
+    refreshes();
     await shows(row.getByText("git push --force", { exact: true }));
     busy = await row.locator("form").getAttribute("aria-busy");
     await route.fulfill({ response });
@@ -200,8 +220,11 @@ test("the answer about a prompt is not shown beside the next one", async (t) => 
   await page.unroute("**/approvals/*");
 
   // The answer is there before the page shows the next prompt.
+  await shows(button(row, "Allow once"));
+  refreshes = await holdRefreshes(page);
   await button(row, "Allow once").click();
   await page.locator("#needs output.answer[data-state=ok]").waitFor();
+  refreshes();
   await /** @type {Awaited<ReturnType<typeof asksNext>> | null} */ (two)?.told;
   const three = await asksNext(agent, third, second);
   await shows(row.getByText("git fetch", { exact: true }));

@@ -1,6 +1,6 @@
 // A session without hooks, seen by the proxy only, that uses up its budget.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Profile, answer, button, disappears, live, need, shows } from "../support/browser.js";
 import { Model, ProxyAgent } from "../support/model.js";
 import { World, eventually } from "../support/world.js";

@@ -1,6 +1,6 @@
 // Every control of overview and session page, and what the agent's next call is told.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Agent } from "../support/agent.js";
 import { Profile, answer, button, disappears, live, need, shows, working } from "../support/browser.js";
 import { World, eventually } from "../support/world.js";

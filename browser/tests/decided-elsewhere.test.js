@@ -1,6 +1,6 @@
 // Two people, one session: who was faster is told, and nothing that was typed is lost.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Agent } from "../support/agent.js";
 import { Profile, answer, button, disappears, live, need, shows } from "../support/browser.js";
 import { World, eventually } from "../support/world.js";

@@ -1,6 +1,6 @@
 // The events of a session are searched on the server: all of them, not only those on the screen.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Profile, live, shows } from "../support/browser.js";
 import { Story } from "../support/story.js";
 import { World, eventually } from "../support/world.js";

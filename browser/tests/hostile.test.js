@@ -1,6 +1,6 @@
 // Text from agents, models and files stays text.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Agent } from "../support/agent.js";
 import { Profile, answer, button, live, need, shows } from "../support/browser.js";
 import { World, eventually } from "../support/world.js";

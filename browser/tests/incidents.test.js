@@ -1,6 +1,6 @@
 // The inbox: selecting several incidents and deciding about all of them.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Agent } from "../support/agent.js";
 import { Profile, answer, button, disappears, live, need, shows } from "../support/browser.js";
 import { World, eventually } from "../support/world.js";

@@ -1,6 +1,6 @@
 // Who may read, and who may decide.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Agent } from "../support/agent.js";
 import { Profile, need, shows } from "../support/browser.js";
 import { World } from "../support/world.js";

@@ -1,6 +1,6 @@
 // Without JavaScript the pages are complete, and read-only unless logged in.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Profile, need, shows, working } from "../support/browser.js";
 import { PAGES, playedWorld } from "../support/scene.js";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Profile, shows } from "../support/browser.js";
 import { reportQuotas, startProvider } from "../support/upstream.js";
 import { World, eventually } from "../support/world.js";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { checkAccessibility } from "../support/axe.js";
 import { Profile, answer, button, live, shows } from "../support/browser.js";
 import { installReviewAgents, readTask } from "../support/review.js";

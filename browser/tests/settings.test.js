@@ -1,6 +1,6 @@
 // Settings are written by the same writer as `belay config set`.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Agent } from "../support/agent.js";
 import { Profile, answer, button, shows } from "../support/browser.js";
 import { World, eventually } from "../support/world.js";

@@ -1,6 +1,6 @@
 // Light and dark.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Agent } from "../support/agent.js";
 import { Profile, button } from "../support/browser.js";
 import { World } from "../support/world.js";

@@ -1,6 +1,6 @@
 // The guided trial, started from the landing page.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, before, test } from "../support/test.js";
 import { Profile, button, live, shows } from "../support/browser.js";
 import { World, eventually } from "../support/world.js";
 

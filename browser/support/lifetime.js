@@ -1,0 +1,68 @@
+// Nothing outlives the suite: its folders are removed and its processes ended, however it ends.
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** How often a process looks whether the one that started it still runs, in milliseconds. */
+const PARENT_POLL = 500;
+
+/** A folder for everything that this process and its children make. `run.js` sets it for the files of the suite. */
+const root = process.env.BELAY_TEST_ROOT ?? mkdtempSync(join(tmpdir(), "belay-browser-"));
+
+/** Whether this process made the folder, and therefore removes it. */
+const owned = process.env.BELAY_TEST_ROOT === undefined;
+process.env.BELAY_TEST_ROOT = root;
+// The browser's own files are below it, too.
+process.env.TMPDIR = root;
+
+/**
+ * A new folder below the root.
+ * @param {string} name
+ */
+export function newFolder(name) {
+  mkdirSync(root, { recursive: true });
+  return mkdtempSync(join(root, `${name}-`));
+}
+
+/**
+ * The processes whose environment names the folder. Everything that the suite starts has its home there.
+ * @param {string} folder
+ */
+export function processesOf(folder) {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "utf8").includes(folder);
+      } catch {
+        // It has ended, or belongs to another user.
+        return false;
+      }
+    });
+}
+
+/** Ends what runs in the folder, this process aside, and removes it. */
+function cleanUp() {
+  for (const pid of processesOf(root)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended by itself.
+    }
+  }
+  rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+}
+
+if (owned) process.on("exit", cleanUp);
+for (const [signal, number] of /** @type {const} */ ([["SIGHUP", 1], ["SIGINT", 2], ["SIGTERM", 15]])) {
+  process.on(signal, () => process.exit(128 + number));
+}
+
+// Without a parent, nobody reads the result.
+const parent = process.ppid;
+setInterval(() => {
+  if (process.ppid === parent) return;
+  cleanUp();
+  process.exit(1);
+}, PARENT_POLL).unref();
