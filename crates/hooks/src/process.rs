@@ -149,7 +149,8 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, lo
 
 /// Awaits a person's answer to a permission prompt. Any fault, and no answer, leave the prompt to the agent's terminal.
 fn await_answer(paths: &Paths, ticket: &ApprovalTicket) -> Option<String> {
-    let mut client = Client::connect(paths, DEFAULT_REQUEST_TIMEOUT).ok()?;
+    // The agent waits for a person anyway: a busy machine must not lose the prompt that was offered.
+    let mut client = Client::connect(paths, MAX_REQUEST_TIMEOUT).ok()?;
     client.set_timeout(Duration::from_millis(ticket.wait_ms) + ANSWER_GRACE);
     client.await_answer(&ticket.id).ok().map(|answer| answer.stdout).filter(|stdout| !stdout.is_empty())
 }
