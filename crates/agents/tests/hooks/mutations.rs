@@ -35,7 +35,7 @@ fn odd(dice: &mut Dice) -> Value {
         5 => Value::from(""),
         6 => Value::from("\u{0}\u{1b}[31m\u{202e}\n"),
         7 => Value::from("deny"),
-        8 if dice.roll(16) == 0 => Value::from("Ω日本語العربية".repeat(20_000)),
+        8 if dice.roll(160) == 0 => Value::from("Ω日本語العربية".repeat(20_000)),
         8 => Value::from("Ω日本語العربية".repeat(1 + dice.roll(100))),
         9 => Value::Array(vec![Value::Null; dice.roll(200)]),
         10 => serde_json::json!({ "decision": "deny", "continue": false, "permissionDecision": "deny" }),
