@@ -11,7 +11,7 @@ trap '' TERM HUP INT
 echo half > notes.txt
 echo half > half.txt
 setsid sh -c "sh -c 'trap \"\" TERM HUP INT; echo ready >> \"$OUT/log\"; tail -f /dev/null > /dev/null' {marker} &"
-sh -c 'trap "" TERM HUP INT; tail -f /dev/null > /dev/null' {marker}"#
+OUT="$OUT" sh -c 'trap "" TERM HUP INT; echo in place >> "$OUT/log"; tail -f /dev/null > /dev/null' {marker}"#
     )
 }
 
@@ -23,6 +23,7 @@ fn cancelling_a_build_leaves_no_process_and_a_usable_tree() {
     let reviewer = project.program("reviewer", APPROVES);
     let id = project.file(&["--builder", &builder, "--reviewer", &reviewer]);
     project.logged("ready");
+    project.logged("in place");
     assert!(processes_with(&marker).len() >= 2);
     let cancelled = project.review(&["cancel", &id]);
     assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
