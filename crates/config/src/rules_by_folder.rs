@@ -1,6 +1,6 @@
 //! A cache of the rules per directory, for a long-running process that needs them at every event.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -28,8 +28,11 @@ pub struct RulesByFolder {
     env: EnvSnapshot,
     flags: Vec<(String, String, String)>,
     notice: DiagnosticSink,
-    cache: Mutex<HashMap<Option<PathBuf>, CachedRules>>,
+    cache: Mutex<HashMap<CacheKey, CachedRules>>,
 }
+
+/// A directory, and the settings of one session.
+type CacheKey = (Option<PathBuf>, Option<BTreeMap<String, String>>);
 
 struct CachedRules {
     checked_at: Instant,
@@ -52,19 +55,25 @@ impl RulesByFolder {
         Self { paths, env, flags, notice, cache: Mutex::default() }
     }
 
-    /// The rules for a session that works in `folder`. Equal rules are the same `Arc`.
+    /// The rules for sessions that work in `folder`. Equal rules are the same `Arc`.
     pub fn for_folder(&self, folder: Option<&Path>) -> Arc<Rules> {
+        self.for_session(folder, None)
+    }
+
+    /// Like [`Self::for_folder`], with settings of one session, which take precedence.
+    pub fn for_session(&self, folder: Option<&Path>, settings: Option<&BTreeMap<String, String>>) -> Arc<Rules> {
         // A panic cannot leave the map in an inconsistent state.
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = folder.filter(|folder| folder.is_absolute()).map(Path::to_path_buf);
-        if let Some(found) = cache.get(&folder).filter(|found| found.checked_at.elapsed() < RECHECK_INTERVAL) {
+        let folder = folder.filter(|folder| folder.is_absolute());
+        let key = (folder.map(Path::to_path_buf), settings.cloned());
+        if let Some(found) = cache.get(&key).filter(|found| found.checked_at.elapsed() < RECHECK_INTERVAL) {
             return Arc::clone(&found.rules);
         }
-        let stamp = self.stamp(folder.as_deref());
-        let rules = match cache.get(&folder) {
+        let stamp = self.stamp(folder);
+        let rules = match cache.get(&key) {
             Some(found) if found.stamp == stamp => Arc::clone(&found.rules),
             _ => {
-                let rules = self.read(folder.as_deref());
+                let rules = self.read(folder, settings);
                 cache
                     .values()
                     .map(|known| &known.rules)
@@ -75,11 +84,11 @@ impl RulesByFolder {
         if cache.len() >= MAX_FOLDERS {
             cache.clear();
         }
-        cache.insert(folder, CachedRules { checked_at: Instant::now(), stamp, rules: Arc::clone(&rules) });
+        cache.insert(key, CachedRules { checked_at: Instant::now(), stamp, rules: Arc::clone(&rules) });
         rules
     }
 
-    fn read(&self, folder: Option<&Path>) -> Rules {
+    fn read(&self, folder: Option<&Path>, settings: Option<&BTreeMap<String, String>>) -> Rules {
         let mut loader = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient);
         if let Some(folder) = folder {
             loader = loader.from_folder(folder);
@@ -87,11 +96,16 @@ impl RulesByFolder {
         for (flag, key, value) in &self.flags {
             loader = loader.flag(flag, key, value);
         }
+        for (key, value) in settings.into_iter().flatten() {
+            loader = loader.flag("--set", key, value);
+        }
         match loader.load() {
             Ok(loaded) => {
                 loaded.notes.iter().for_each(|note| (self.notice)(note));
                 loaded.config.rules()
             }
+            // Valid when the run was started; another version of Belay may have other settings.
+            Err(_) if settings.is_some() => self.read(folder, None),
             // Only an invalid flag gets here, and those are checked at start. Without knowing what the user wants, do not
             // intervene.
             Err(_) => {

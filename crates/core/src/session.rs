@@ -45,6 +45,8 @@ pub use spending::Charge;
 pub use state::{ResumeCondition, SessionState};
 pub use word_novelty::{Intent, KnownWords};
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +87,9 @@ pub struct Session {
     pub clock: ProgressClock,
     /// Limits set by an operator; they override the rules.
     pub budget: Budget,
+    /// Configuration keys that an operator has set for this session only; who applies events chooses the rules by them.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
     /// The open incident, if any.
     pub incident: Option<Incident>,
     /// The declared wait, if any.
@@ -250,6 +255,7 @@ impl Session {
             beneath: Spend::default(),
             clock: ProgressClock::default(),
             budget: Budget::default(),
+            settings: BTreeMap::new(),
             incident: None,
             waiting: None,
             phase: PhaseRecord::default(),

@@ -5,8 +5,9 @@ use belay_core::event::SubAgentSpend;
 use belay_core::{Body, Event, SessionKey, Source, Timestamp, Verdict};
 use belay_store::{Result, SessionId, Transaction};
 
+use crate::rules_cache::RulesScope;
 use crate::shared_budgets::tolerate_fault;
-use crate::transaction::{BatchContext, BatchSessions, SessionInBatch, is_hold_effect, project_of};
+use crate::transaction::{BatchContext, BatchSessions, SessionInBatch, is_hold_effect};
 
 /// Maximum number of ancestors considered.
 pub const MAX_ANCESTORS: usize = 32;
@@ -48,6 +49,25 @@ impl BatchContext<'_> {
         Ok(Verdict::Go)
     }
 
+    /// Gives a sub-agent the settings of the nearest ancestor that has some.
+    pub(crate) fn inherit_settings(
+        &mut self,
+        transaction: &mut dyn Transaction,
+        table: &mut BatchSessions,
+        of: usize,
+    ) -> Result<()> {
+        let session = &table.working[of].held.session;
+        if session.parent.is_none() || RulesScope::settings_of(session).is_some() {
+            return Ok(());
+        }
+        let ancestors = self.ancestors(transaction, table, of)?;
+        let settings = ancestors.iter().map(|ancestor| &table.working[*ancestor].held.session.settings);
+        if let Some(settings) = settings.into_iter().find(|settings| !settings.is_empty()).cloned() {
+            table.working[of].held.session.settings = settings;
+        }
+        Ok(())
+    }
+
     /// Charges the batch's spend to all ancestors and records it as an event in those with a budget. Returns whether
     /// that put one of them on hold.
     pub(crate) fn propagate_spend(
@@ -84,7 +104,7 @@ impl BatchContext<'_> {
             let mut event = Event::new("", w.held.session.key.clone(), Source::Timer, at, body);
             // Derived, so that a retry produces the same event.
             event.id = event.identity_text();
-            let rules = self.rules.rules_for(project_of(&w.held.session, &event));
+            let rules = self.rules.rules_for(RulesScope::of(&w.held.session, &event));
             if w.held.session.has_budget(&rules) {
                 let outcome = self.apply_event(transaction, w, &event)?;
                 held |= outcome.decision.effects.iter().any(is_hold_effect);

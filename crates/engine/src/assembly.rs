@@ -8,6 +8,7 @@ use belay_store::{Access, Result, StoreUrl};
 
 use crate::engine::{Engine, EngineOptions};
 use crate::held_file::HeldFile;
+use crate::rules_cache::RulesScope;
 
 /// Command-line flags that set configuration keys: flag as written, key, value.
 pub type Flags = Vec<(String, String, String)>;
@@ -45,7 +46,7 @@ pub fn open_for_hook(paths: &Paths, env: &EnvSnapshot, on_diagnostic: Diagnostic
 
 fn options(paths: &Paths, env: &EnvSnapshot, flags: Flags, on_diagnostic: DiagnosticSink) -> EngineOptions {
     let rules = RulesByFolder::new(paths.clone(), env.clone(), flags, on_diagnostic);
-    let rules = move |project: Option<&str>| rules.for_folder(project.map(Path::new));
+    let rules = move |scope: RulesScope<'_>| rules.for_session(scope.project.map(Path::new), scope.settings);
     let held_file = HeldFile::new(paths.database().with_file_name("held.json"));
     EngineOptions { rules: Box::new(rules), held_file: Some(held_file), ..EngineOptions::default() }
 }

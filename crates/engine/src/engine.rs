@@ -15,7 +15,7 @@ use crate::error::EngineError;
 use crate::health::{Health, Metrics};
 use crate::held_file::HeldFile;
 use crate::memory_fallback::{self, MemoryFallback};
-use crate::rules_cache::{RulesCache, RulesProvider};
+use crate::rules_cache::{RulesCache, RulesProvider, RulesScope};
 
 /// A sensor's clock may run ahead of ours by at most this much.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(3600);
@@ -208,8 +208,11 @@ impl Engine {
 
     /// The rules of a cached session.
     pub fn rules_of(&self, key: &SessionKey) -> Arc<Rules> {
-        let facts = self.cached_session(key).map(|session| &session.facts);
-        self.options.rules.rules_for(facts.and_then(|facts| facts.project.as_deref().or(facts.cwd.as_deref())))
+        let scope = self.cached_session(key).map(|session| RulesScope {
+            project: session.facts.project.as_deref().or(session.facts.cwd.as_deref()),
+            settings: RulesScope::settings_of(session),
+        });
+        self.options.rules.rules_for(scope.unwrap_or_default())
     }
 
     fn cached_session(&self, key: &SessionKey) -> Option<&Session> {

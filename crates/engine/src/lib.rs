@@ -31,7 +31,7 @@
 //! | `tombstone` | notes to a project's next session |
 //! | `retention` | pruning |
 //! | `cache` | cached sessions |
-//! | [`rules_cache`] | the rules of each project, by digest |
+//! | [`rules_cache`] | the rules of each session, by digest |
 //! | [`health`] | health and counters |
 
 pub mod access;
@@ -61,4 +61,4 @@ pub use engine::{Engine, EngineOptions, StoreOpener};
 pub use error::{EngineError, ObserveError};
 pub use health::{Health, Metrics};
 pub use held_file::HeldFile;
-pub use rules_cache::RulesProvider;
+pub use rules_cache::{RulesProvider, RulesScope};

@@ -14,8 +14,8 @@ use crate::cache::{CachedSession, SessionCache};
 use crate::health::StoreFault;
 use crate::held_file::HeldFile;
 use crate::restore::{self, RestoreSource};
-use crate::rules_cache::{RulesCache, RulesProvider};
-use crate::transaction::{duplicate_decision, is_held, is_idle_tick, project_of};
+use crate::rules_cache::{RulesCache, RulesProvider, RulesScope};
+use crate::transaction::{duplicate_decision, is_held, is_idle_tick};
 
 /// Bounds of the exponential back-off between attempts to write.
 const MIN_RETRY_DELAY: Duration = Duration::from_millis(250);
@@ -85,7 +85,7 @@ impl MemoryFallback {
         if session.is_duplicate(identity) {
             return duplicate_decision(session, &event);
         }
-        let rules = context.rules.rules_for(project_of(session, &event));
+        let rules = context.rules.rules_for(RulesScope::of(session, &event));
         if is_idle_tick(session, &event, &rules) {
             return Decision::default();
         }
@@ -139,7 +139,7 @@ impl MemoryFallback {
             overlay.session.state = state;
         }
         for event in self.spool.iter().filter(|event| event.session == *key) {
-            let rules = context.rules.rules_for(project_of(&overlay.session, event));
+            let rules = context.rules.rules_for(RulesScope::of(&overlay.session, event));
             overlay.session.apply(event, &rules);
         }
         if self.sessions.len() >= MAX_SESSIONS {
@@ -188,7 +188,8 @@ pub(crate) fn read_session(
 ) -> Result<Option<CachedSession>> {
     let Some(stored) = store.load(key, SESSION_FORMAT)? else { return Ok(None) };
     let head = stored.head.clone();
-    let mut lookup = StoreLookup { store, key, rules_cache, current: rules.rules_for(None), stored: Some(stored) };
+    let mut lookup =
+        StoreLookup { store, key, rules_cache, current: rules.rules_for(RulesScope::default()), stored: Some(stored) };
     restore::restore(key, head, &mut lookup).map(Some)
 }
 

@@ -1,26 +1,55 @@
-//! The rules of each project, and cached rules by digest.
+//! The rules of each session, and cached rules by digest.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use belay_core::{Digest, Rules};
+use belay_core::{Body, Digest, Event, Rules, Session};
 
-/// Provides the rules of a project. Called for every batch, so it must be fast.
-pub trait RulesProvider: Send {
-    /// `project` is the directory the session works in, if known.
-    fn rules_for(&self, project: Option<&str>) -> Arc<Rules>;
+/// What the rules of a session depend on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RulesScope<'a> {
+    /// The directory the session works in, if known.
+    pub project: Option<&'a str>,
+    /// Settings of this session only; `None` for none.
+    pub settings: Option<&'a BTreeMap<String, String>>,
 }
 
-/// The same rules for every project.
+impl<'a> RulesScope<'a> {
+    /// The scope of a session when it gets an event.
+    pub(crate) fn of(session: &'a Session, event: &'a Event) -> Self {
+        Self { project: project_of(session, event), settings: Self::settings_of(session) }
+    }
+
+    pub(crate) fn settings_of(session: &Session) -> Option<&BTreeMap<String, String>> {
+        Some(&session.settings).filter(|settings| !settings.is_empty())
+    }
+}
+
+/// The project of a session, as far as it is known.
+pub(crate) fn project_of<'a>(session: &'a Session, event: &'a Event) -> Option<&'a str> {
+    let started = match &event.body {
+        Body::SessionStarted(start) => start.project.as_deref(),
+        _ => None,
+    };
+    let facts = &session.facts;
+    started.or(facts.project.as_deref()).or(event.cwd.as_deref()).or(facts.cwd.as_deref())
+}
+
+/// Provides the rules of a session. Called for every batch, so it must be fast.
+pub trait RulesProvider: Send {
+    fn rules_for(&self, scope: RulesScope<'_>) -> Arc<Rules>;
+}
+
+/// The same rules for every session.
 impl RulesProvider for Arc<Rules> {
-    fn rules_for(&self, _project: Option<&str>) -> Arc<Rules> {
+    fn rules_for(&self, _scope: RulesScope<'_>) -> Arc<Rules> {
         Arc::clone(self)
     }
 }
 
-impl<F: Fn(Option<&str>) -> Arc<Rules> + Send> RulesProvider for F {
-    fn rules_for(&self, project: Option<&str>) -> Arc<Rules> {
-        self(project)
+impl<F: Fn(RulesScope<'_>) -> Arc<Rules> + Send> RulesProvider for F {
+    fn rules_for(&self, scope: RulesScope<'_>) -> Arc<Rules> {
+        self(scope)
     }
 }
 
@@ -49,13 +78,15 @@ impl RulesCache {
         self.latest = None;
     }
 
-    /// The rules of a project, from the cache if it is the project of the latest event.
-    pub(crate) fn rules_for(&mut self, project: Option<&str>, rules: &dyn RulesProvider) -> CachedRules {
+    /// The rules of a session, from the cache if its project is that of the latest event.
+    pub(crate) fn rules_for(&mut self, scope: RulesScope<'_>, rules: &dyn RulesProvider) -> CachedRules {
         match &self.latest {
-            Some((cached, known)) if cached.as_deref() == project => known.clone(),
+            Some((cached, known)) if cached.as_deref() == scope.project && scope.settings.is_none() => known.clone(),
             _ => {
-                let known = self.intern(rules.rules_for(project));
-                self.latest = Some((project.map(str::to_owned), known.clone()));
+                let known = self.intern(rules.rules_for(scope));
+                if scope.settings.is_none() {
+                    self.latest = Some((scope.project.map(str::to_owned), known.clone()));
+                }
                 known
             }
         }

@@ -6,7 +6,8 @@ use belay_core::{Body, Effect, Event, Session, SessionKey, Source, Timestamp};
 use belay_store::{Result, StoreError, Transaction};
 
 use crate::health::Metrics;
-use crate::transaction::{BatchContext, BatchSessions, project_of};
+use crate::rules_cache::{RulesScope, project_of};
+use crate::transaction::{BatchContext, BatchSessions};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -30,7 +31,8 @@ impl BatchContext<'_> {
             || project != facts.project.as_deref().or(facts.cwd.as_deref())
             || day(event.at) != day(facts.last_at);
         // Other sessions, or other descendants of its ancestors, may just have used up the budget.
-        let shared = !ask.auxiliary && self.rules_cache.rules_for(project, self.rules).rules.budget.is_shared();
+        let scope = RulesScope::of(session, event);
+        let shared = !ask.auxiliary && self.rules_cache.rules_for(scope, self.rules).rules.budget.is_shared();
         let has_ancestors = session.parent.is_some() || event.parent.is_some();
         PendingShare { before: payer_changed || shared || has_ancestors, shared }
     }
@@ -61,7 +63,7 @@ impl BatchContext<'_> {
             (Body::ModelAsked(ask), known) => ask.account.or(known),
             (_, known) => known,
         };
-        let rules = self.rules.rules_for(project_of(session, &event));
+        let rules = self.rules.rules_for(RulesScope::of(session, &event));
         if nothing && !rules.budget.is_shared() {
             return Ok(Vec::new());
         }

@@ -18,7 +18,7 @@ use crate::cache::{CachedSession, SessionCache};
 use crate::health::Metrics;
 use crate::held_file::HeldFile;
 use crate::restore::{self, RestoreSource};
-use crate::rules_cache::{CachedRules, RulesCache, RulesProvider};
+use crate::rules_cache::{CachedRules, RulesCache, RulesProvider, RulesScope};
 use crate::shared_budgets::PendingShare;
 use crate::{ancestors, call_log, persist_effects};
 
@@ -113,6 +113,7 @@ impl BatchContext<'_> {
                     .any(is_hold_effect);
             }
             unbooked |= matches!(event.body, Body::ModelAnswered(_) | Body::Learned(_));
+            self.inherit_settings(&mut *transaction, &mut table, index)?;
             let mut outcome = self.apply_event(&mut *transaction, &mut table.working[index], event)?;
             held |= outcome.decision.effects.iter().any(is_hold_effect);
             if event.is_question() && outcome.decision.verdict == Verdict::Go {
@@ -230,7 +231,7 @@ impl BatchContext<'_> {
         head: SessionHead,
     ) -> Result<CachedSession> {
         self.metrics.loads += 1;
-        let current = self.rules.rules_for(None);
+        let current = self.rules.rules_for(RulesScope::default());
         let mut lookup = TransactionLookup { transaction, rules_cache: self.rules_cache, current };
         restore::restore(key, head, &mut lookup)
     }
@@ -249,7 +250,8 @@ impl BatchContext<'_> {
                 committed: true,
             });
         }
-        let CachedRules { rules, digest } = self.rules_cache.rules_for(project_of(&w.held.session, event), self.rules);
+        let scope = RulesScope::of(&w.held.session, event);
+        let CachedRules { rules, digest } = self.rules_cache.rules_for(scope, self.rules);
         if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(EventOutcome { decision: Decision::default(), seq: None, committed: true });
         }
@@ -317,16 +319,6 @@ pub(crate) fn duplicate_decision(session: &Session, event: &Event) -> Decision {
 /// Ticks without effect are not recorded; a replay does not need them.
 pub(crate) fn is_idle_tick(session: &Session, event: &Event, rules: &Rules) -> bool {
     matches!(event.body, Body::Tick) && session.clone().apply(event, rules).is_empty()
-}
-
-/// The project of a session, as far as it is known.
-pub(crate) fn project_of<'a>(session: &'a Session, event: &'a Event) -> Option<&'a str> {
-    let started = match &event.body {
-        Body::SessionStarted(start) => start.project.as_deref(),
-        _ => None,
-    };
-    let facts = &session.facts;
-    started.or(facts.project.as_deref()).or(event.cwd.as_deref()).or(facts.cwd.as_deref())
 }
 
 /// Whether the effect pauses or kills a session. Such a decision must survive a power cut before it is returned.

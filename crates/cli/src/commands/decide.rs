@@ -245,6 +245,7 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
         OperatorDecision::Allow { .. }
         | OperatorDecision::Answer { .. }
         | OperatorDecision::Budget { .. }
+        | OperatorDecision::Configure { .. }
         | OperatorDecision::Note => {
             format!("Recorded for {name}.")
         }

@@ -166,6 +166,7 @@ fn redact_decision(decision: &mut OperatorDecision) {
             redact_id(approval);
             redact_id(hash);
         }
+        OperatorDecision::Configure { settings } => settings.values_mut().for_each(redact_name),
         OperatorDecision::Resume { cooldown_secs: _, plan: _, require_plan: _, reset: _ }
         | OperatorDecision::Budget { tokens: _, cost_micros: _ }
         | OperatorDecision::Pause

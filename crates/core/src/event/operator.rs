@@ -1,5 +1,7 @@
 //! Operator decisions and delivery confirmations.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +78,11 @@ pub enum OperatorDecision {
         /// Millionths of a US dollar.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_micros: Option<u64>,
+    },
+    /// Apply settings to this session only, until it ends.
+    Configure {
+        /// Configuration keys and their values, such as `detect.dry_run` and `true`.
+        settings: BTreeMap<String, String>,
     },
     /// Answer a permission prompt of the agent.
     Answer {

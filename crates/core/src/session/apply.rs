@@ -171,6 +171,7 @@ impl Session {
             Body::SessionEnded(_) => {
                 self.facts.ended_at = Some(event.at);
                 self.waiting = None;
+                self.settings.clear();
                 // An operator's decision outlives the agent process.
                 if self.state == SessionState::Active {
                     self.state = SessionState::Ended { at: event.at };

@@ -50,6 +50,7 @@ impl Session {
                 }
             }
             OperatorDecision::Budget { tokens, cost_micros } => self.set_budget(*tokens, *cost_micros),
+            OperatorDecision::Configure { settings } => self.settings.clone_from(settings),
             OperatorDecision::Allow { finding } => {
                 if let Some((action, outcome)) = self.findings_mut().allow(finding) {
                     self.window.allow(action, outcome);
@@ -188,6 +189,7 @@ fn decision_of_agent(decision: &OperatorDecision) -> Option<&'static str> {
         OperatorDecision::Kill => "killed this session, confirmed with --as-operator",
         OperatorDecision::Reset => "discarded the evidence against this session, confirmed with --as-operator",
         OperatorDecision::Budget { .. } => "changed the budget of this session, confirmed with --as-operator",
+        OperatorDecision::Configure { .. } => "changed the settings of this session",
         OperatorDecision::Allow { .. } => "allowed a finding of this session, confirmed with --as-operator",
         OperatorDecision::Answer { .. } => "answered a permission prompt of this session, confirmed with --as-operator",
         OperatorDecision::Note => return None,

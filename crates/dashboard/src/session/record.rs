@@ -122,6 +122,7 @@ fn verb(note: &NoteView) -> &'static str {
         OperatorDecision::Archive => "archived it",
         OperatorDecision::Allow { .. } => "allowed a finding",
         OperatorDecision::Budget { .. } => "set its budget",
+        OperatorDecision::Configure { .. } => "configured it",
         OperatorDecision::Answer { answer: PermissionAnswer::Allow, .. } => "allowed a call",
         OperatorDecision::Answer { answer: PermissionAnswer::Deny, .. } => "denied a call",
         OperatorDecision::Note => "noted",

@@ -3,7 +3,7 @@
 use belay_core::event::{MAX_AMOUNT, ModelAnswered, ModelAsked, Usage};
 use belay_core::session::Budget;
 use belay_core::{Body, Digest, Event, Rules, Verdict};
-use belay_engine::{Engine, EngineOptions};
+use belay_engine::{Engine, EngineOptions, RulesScope};
 
 use crate::fixtures::{TestClock, TestDir, event, key, started};
 
@@ -15,7 +15,7 @@ fn engine(dir: &TestDir, limit: impl FnOnce(&mut Rules)) -> Engine {
     let rules = std::sync::Arc::new(rules);
     let options = EngineOptions {
         clock: Box::new(TestClock::default()),
-        rules: Box::new(move |_: Option<&str>| std::sync::Arc::clone(&rules)),
+        rules: Box::new(move |_: RulesScope<'_>| std::sync::Arc::clone(&rules)),
         ..EngineOptions::default()
     };
     Engine::new(dir.store(), options)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use belay_core::event::{OperatorDecision, Waiting};
 use belay_core::session::SESSION_FORMAT;
 use belay_core::{Body, Event, Rules, Session, SessionState};
-use belay_engine::{Engine, EngineOptions};
+use belay_engine::{Engine, EngineOptions, RulesScope};
 use belay_store::EventQuery;
 use proptest::prelude::*;
 
@@ -154,8 +154,8 @@ fn events_record_the_digest_of_their_rules() {
     dry.dry_run = true;
     let dry = Arc::new(dry);
     let (for_p, otherwise) = (Arc::clone(&dry), Arc::clone(&strict));
-    let rules = move |project: Option<&str>| {
-        if project == Some("/p") { Arc::clone(&for_p) } else { Arc::clone(&otherwise) }
+    let rules = move |scope: RulesScope<'_>| {
+        if scope.project == Some("/p") { Arc::clone(&for_p) } else { Arc::clone(&otherwise) }
     };
     let mut engine = Engine::new(dir.store(), EngineOptions { rules: Box::new(rules), ..EngineOptions::default() });
     engine.observe(started("s", "a", "/p")).unwrap();

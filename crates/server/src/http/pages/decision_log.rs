@@ -111,6 +111,7 @@ pub(super) fn past_tense(decision: &OperatorDecision) -> &'static str {
         OperatorDecision::Archive => "archived",
         OperatorDecision::Allow { .. } => "allowed a finding of",
         OperatorDecision::Budget { .. } => "set the budget of",
+        OperatorDecision::Configure { .. } => "configured",
         OperatorDecision::Answer { answer: PermissionAnswer::Allow, .. } => "allowed a call of",
         OperatorDecision::Answer { answer: PermissionAnswer::Deny, .. } => "denied a call of",
         OperatorDecision::Note => "wrote a note about",
@@ -127,6 +128,9 @@ fn detail(row: &NoteRow) -> String {
         }
         OperatorDecision::Budget { cost_micros: Some(micros), .. } => format::dollars(*micros),
         OperatorDecision::Budget { tokens: Some(tokens), .. } => format::tokens(*tokens),
+        OperatorDecision::Configure { settings } => {
+            settings.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
+        }
         _ => String::new(),
     };
     [terms, row.text.clone()].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")

@@ -120,6 +120,7 @@ fn message(decision: &OperatorDecision, decided: &Decided) -> String {
             let resumed = if held.is_none() { "" } else { " It is still held." };
             return not_stored(decided, format!("The budget is {budget}.{resumed}"));
         }
+        OperatorDecision::Configure { .. } => "The settings hold until the session ends.",
         OperatorDecision::Answer { .. } => "Answered.",
         OperatorDecision::Note => "Noted.",
         OperatorDecision::MarkSeen => "Marked as seen.",
