@@ -6,7 +6,7 @@
 
 import { spawn } from "node:child_process";
 
-const BELAY = "belay" /* BELAY */;
+const [BELAY, ...OPTIONS] = ["belay"] /* BELAY */;
 
 // Much longer than a response takes. After that, opencode continues without one.
 const TIMEOUT_MS = 5000;
@@ -28,7 +28,7 @@ function ask(event, payload, { timeout = TIMEOUT_MS, onStart } = {}) {
       resolve({});
     };
     try {
-      const child = spawn(BELAY, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] });
+      const child = spawn(BELAY, ["hook", "opencode", event, ...OPTIONS], { stdio: ["pipe", "pipe", "ignore"] });
       onStart?.(child);
       timer = setTimeout(() => {
         child.kill();

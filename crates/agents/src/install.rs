@@ -19,8 +19,8 @@ use crate::registry::UserDirs;
 pub(crate) use hook_entries::{
     HookEntry, PLUGIN_ID, add_entries, entry_timeout, has_plugin, is_belay_entry, remove_entries,
 };
-pub use shell_quote::quote;
-pub(crate) use shell_quote::{fail_open_command, hook_command};
+pub(crate) use shell_quote::hook_command;
+pub use shell_quote::{BelayCommand, quote};
 
 /// Where hooks are installed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +38,7 @@ pub struct InstallContext<'a> {
     pub scope: Scope,
     /// The project's folder.
     pub project: &'a Path,
-    /// The `belay` program: a path in user settings, the bare name in project settings.
-    pub belay: &'a str,
+    pub belay: &'a BelayCommand,
     /// Reads a file; `None` if it does not exist.
     pub read: &'a dyn Fn(&Path) -> io::Result<Option<String>>,
 }

@@ -17,7 +17,7 @@ use belay_fs::Links;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use crate::install::fail_open_command;
+use crate::install::BelayCommand;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::registry::UserDirs;
 
@@ -30,8 +30,8 @@ pub struct LaunchContext<'a> {
     pub agent: &'a str,
     /// Id of this run, a UUID.
     pub run: &'a str,
-    /// The program that hooks call; `None` if this run installs no hooks.
-    pub belay: Option<&'a Path>,
+    /// What hooks call; `None` if this run installs no hooks.
+    pub belay: Option<&'a BelayCommand>,
     /// The user's home and environment.
     pub user: &'a UserDirs,
     /// The user's arguments after the agent's name.
@@ -166,7 +166,7 @@ impl LaunchContext<'_> {
 
     /// The command line of a hook, for agents that run it in a shell.
     pub(crate) fn hook_command(&self, agent: &str) -> Option<String> {
-        self.belay.map(|belay| fail_open_command(&belay.display().to_string(), &format!("hook {agent}")))
+        self.belay.map(|belay| belay.to_fail_open_shell(&format!("hook {agent}")))
     }
 }
 

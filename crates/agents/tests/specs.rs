@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use belay_agents::hook::HookInput;
-use belay_agents::install::{FileChange, InstallContext, Scope};
+use belay_agents::install::{BelayCommand, FileChange, InstallContext, Scope};
 use belay_agents::launch::{LaunchContext, launch};
 use belay_agents::spec::Part;
 use belay_agents::wire::{RequestHead, recognise};
@@ -152,7 +152,7 @@ fn removal_after_installation_restores_the_bytes() {
                 dirs: &dirs,
                 scope,
                 project: Path::new("/work/project"),
-                belay: "/usr/bin/belay",
+                belay: &BelayCommand::new("/usr/bin/belay"),
                 read: &read,
             };
             // Settings of the user's own in every JSON file that the installer writes; the other files are Belay's.
@@ -187,7 +187,7 @@ fn launchers_register_the_declared_events() {
             proxy: None,
             agent: agent.id,
             run: "0190-run",
-            belay: Some(Path::new("/usr/bin/belay")),
+            belay: Some(&BelayCommand::new("/usr/bin/belay")),
             user: &user,
             args: &[] as &[OsString],
             folder: home.path(),

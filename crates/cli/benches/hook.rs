@@ -108,7 +108,7 @@ impl Bench {
 
     fn hook(&self, home: &str, payload: &Path) -> Command {
         let mut command = Command::new(BELAY);
-        command.args(["hook", "claude-code", "--home"]).arg(self.folder.join(home)).env("BELAY_AUTOSTART", "false");
+        command.args(["hook", "claude-code", "--home"]).arg(self.folder.join(home));
         command.stdin(Stdio::from(File::open(payload).unwrap())).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }

@@ -84,7 +84,7 @@ fn payload(folder: &Path, objects: usize) -> PathBuf {
 
 fn hook(home: &Path, payload: &Path) -> Child {
     let mut command = Command::new(BELAY);
-    command.args(["hook", "claude-code", "--home"]).arg(home).env("BELAY_AUTOSTART", "false");
+    command.args(["hook", "claude-code", "--home"]).arg(home);
     command.stdin(Stdio::from(File::open(payload).unwrap())).stdout(Stdio::null()).spawn().unwrap()
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use belay_config::PathArgs;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::*;
@@ -22,6 +23,12 @@ pub(crate) struct Global {
     /// Directory for both state and user configuration [env: BELAY_HOME].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) home: Option<PathBuf>,
+    /// User configuration file, if it is not `config.toml` in the directory of `--home`.
+    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    pub(crate) user_config: Option<PathBuf>,
+    /// Directory of the socket if its path in the state directory would be too long.
+    #[arg(long, global = true, value_name = "DIR", hide = true)]
+    pub(crate) runtime_dir: Option<PathBuf>,
     /// Print JSON instead of text.
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
@@ -31,6 +38,13 @@ pub(crate) struct Global {
     /// Print only data and errors.
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
+}
+
+impl Global {
+    pub(crate) fn paths(&self) -> PathArgs {
+        let Self { home, user_config, runtime_dir, .. } = self.clone();
+        PathArgs { home, user_config, runtime_dir }
+    }
 }
 
 /// Commands by purpose, in the order of `--help`.

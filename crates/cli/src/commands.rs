@@ -65,7 +65,7 @@ pub(crate) fn run(cli: Cli) -> CommandResult {
         Command::Tombstones(args) => tombstones::run(&context, &args),
         Command::Wait(args) => wait::run(&context, &args),
         Command::Result(args) => result::run(&context, &args),
-        Command::Statusline(args) => statusline::run(&args),
+        Command::Statusline(args) => statusline::run(&context, &args),
         Command::Hook(args) => hook::run(&context, &args),
         Command::Approvals(args) => approvals::list(&context, &args),
         Command::Approve(args) => approvals::approve(&context, &args),

@@ -6,10 +6,12 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use belay_config::{DiagnosticSink, EnvSnapshot, LoadedConfig, Loader, Paths, Strictness};
+use belay_drive::launch::BelayEnv;
 use belay_store::{Access, Store, StoreError, StoreUrl};
 
 use crate::args::Global;
 use crate::error::CommandError;
+use crate::operator::CallerTree;
 use crate::output::Output;
 
 /// The context of one command.
@@ -24,11 +26,22 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// What starting an agent or the resident process needs.
+    pub(crate) fn belay_env(&self) -> BelayEnv<'_> {
+        let called_by_agent = CallerTree::read(&self.env).agent().is_some();
+        BelayEnv { paths: &self.paths, env: &self.env, home: self.global.home.as_deref(), called_by_agent }
+    }
+
     pub(crate) fn new(global: Global) -> Result<Self, CommandError> {
         let env = EnvSnapshot::from_process();
-        let paths = Paths::resolve(&env, global.home.as_deref())?;
+        let paths = Paths::resolve_with(&env, &global.paths())?;
         let out = Output::new(global.json, global.quiet);
         Ok(Self { global, env, paths, out, warned: Arc::default() })
+    }
+
+    /// The same context without the settings of its environment.
+    pub(crate) fn without_env_settings(&self) -> Self {
+        Self { env: self.env.without_settings(), ..self.clone() }
     }
 
     /// The same context, whose messages go to `captured` instead of stderr.

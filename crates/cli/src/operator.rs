@@ -24,7 +24,7 @@ const MAX_COMMAND_BYTES: usize = 120;
 /// Ends the walk through the ancestors in tests, which an agent may run. Release builds ignore it.
 const TEST_ROOT: &str = "__BELAY_TEST_PROCESS_ROOT";
 
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct OperatorArgs {
     /// Confirm that you, not an agent, run this command. Works only outside the agent's terminal; Belay records it and
     /// sends an alert.

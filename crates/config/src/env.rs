@@ -4,13 +4,61 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use crate::user_database;
+
 /// A snapshot of the environment. Nothing else reads the process's environment; tests build their own snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct EnvSnapshot(BTreeMap<String, OsString>);
 
 impl EnvSnapshot {
     pub fn from_process() -> Self {
+        let env = Self::raw();
+        if env.get("HOME").is_some() { env } else { env.with_home_of_user() }
+    }
+
+    fn raw() -> Self {
         Self(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect())
+    }
+
+    /// The environment of a hook belongs to the agent: a repository sets variables there by an agent's settings or by a
+    /// `.env` file. Only what neither loosens, redirects nor moves anything is taken from it. Also returns the names of
+    /// the variables that a person may expect to have an effect, or that change what a hook does and cannot be refused.
+    pub fn for_hook() -> (Self, Vec<String>) {
+        let env = Self::raw();
+        let suspicious = env.suspicious_in_hook().map(str::to_owned).collect();
+        let taken = env.0.into_iter().filter(|(name, _)| HOOK_VARIABLES.contains(&name.as_str())).collect();
+        (Self(taken).with_runtime_dir_of_user(), suspicious)
+    }
+
+    /// With the home directory of the user database instead of `HOME`. Without an entry there, `HOME` decides.
+    #[must_use]
+    pub fn with_home_of_user(mut self) -> Self {
+        if let Some(home) = user_database::home_dir() {
+            self.0.insert("HOME".to_owned(), home.into_os_string());
+        }
+        self
+    }
+
+    /// With the directory that the system made for the user's sockets instead of `XDG_RUNTIME_DIR`.
+    #[must_use]
+    pub fn with_runtime_dir_of_user(mut self) -> Self {
+        match user_database::runtime_dir() {
+            Some(dir) => self.0.insert("XDG_RUNTIME_DIR".to_owned(), dir.into_os_string()),
+            None => self.0.remove("XDG_RUNTIME_DIR"),
+        };
+        self
+    }
+
+    /// Without the variables that set a configuration key or that hold its secret.
+    #[must_use]
+    pub fn without_settings(&self) -> Self {
+        Self(self.0.clone().into_iter().filter(|(name, _)| !name.starts_with("BELAY_")).collect())
+    }
+
+    fn suspicious_in_hook(&self) -> impl Iterator<Item = &str> {
+        let is_ignored = |name: &str| name.starts_with("BELAY_") && !HOOK_VARIABLES.contains(&name);
+        let names = self.0.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.as_str());
+        names.filter(move |name| (is_ignored(name) && !RUN_VARIABLES.contains(name)) || LOADER_VARIABLES.contains(name))
     }
 
     pub fn get(&self, name: &str) -> Option<&OsStr> {
@@ -55,6 +103,16 @@ impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for EnvSnapshot {
     }
 }
 
+/// What a hook takes from its environment.
+const HOOK_VARIABLES: &[&str] =
+    &["BELAY_SESSION", "BELAY_HOOK_TIMEOUT", "CI", "PATH", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
+
+/// What `belay run` sets for the agent's own commands.
+const RUN_VARIABLES: &[&str] = &["BELAY_HOME", "BELAY_UPSTREAMS"];
+
+/// Variables that load code into every program, also into a hook.
+const LOADER_VARIABLES: &[&str] = &["LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"];
+
 /// An environment variable.
 #[derive(Debug)]
 pub struct Variable {
@@ -92,12 +150,6 @@ pub const VARIABLES: &[Variable] = &[
         key: Some("serve.idle_exit"),
         what: "The resident process exits after this long without work.",
         example: "30m",
-    },
-    Variable {
-        name: "BELAY_AUTOSTART",
-        key: Some("hooks.autostart"),
-        what: "Whether a hook may start the resident process.",
-        example: "false",
     },
     Variable {
         name: "BELAY_HOOK_TIMEOUT",

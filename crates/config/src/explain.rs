@@ -61,6 +61,26 @@ impl LoadedConfig {
         Some(entry)
     }
 
+    /// What a person must know about settings that hold for every session: dry run, and variables of the environment.
+    pub fn notices(&self) -> Vec<String> {
+        let dry_run = ConfigKey::default().child("detect").child("dry_run");
+        let source_of = |key: &ConfigKey| self.entry(key).map(|entry| entry.source);
+        let by = |source: &Source| match source {
+            Source::BuiltIn => String::new(),
+            source => format!(" ({dry_run}, set by {source})"),
+        };
+        let mut notices = Vec::new();
+        if self.config.detect.dry_run {
+            let by = source_of(&dry_run).as_ref().map(by).unwrap_or_default();
+            notices.push(format!("Dry run is on: nothing is denied or paused{by}."));
+        }
+        let layers = self.layers.iter().filter(|layer| matches!(layer.source, Source::Env(_)));
+        let set = layers.flat_map(|layer| leaves(&layer.table).into_iter().map(|(key, _)| (key, &layer.source)));
+        let others = set.filter(|(key, source)| *key != dry_run && source_of(key).as_ref() == Some(*source));
+        notices.extend(others.map(|(key, source)| format!("{source} sets {key} for all sessions.")));
+        notices
+    }
+
     /// Explains a key; `None` if it does not exist.
     pub fn explain(&self, key: &ConfigKey) -> Option<Explained> {
         let schema = schema::json_schema();

@@ -41,6 +41,7 @@ mod schema;
 mod source_position;
 pub mod trust;
 mod units;
+mod user_database;
 mod validate;
 
 pub use diagnostic::{ConfigError, Diagnostic, Position};
@@ -55,7 +56,7 @@ pub use model::{
     ApprovalsConfig, Config, HooksConfig, LogConfig, LogLevel, NotifyConfig, RetentionConfig, ServeConfig,
     ServeTlsConfig, WebhookConfig, WebhookFormat,
 };
-pub use paths::{PathError, Paths};
+pub use paths::{PathArgs, PathError, Paths};
 pub use project::{PROJECT_FILE, PROJECT_PROMPTS, ProjectFile};
 pub use proxy_model::{AuthMode, CompatConfig, ProxyConfig, UpstreamConfig};
 pub use rules_by_folder::{DiagnosticSink, RulesByFolder};

@@ -1,11 +1,23 @@
 //! Paths, computed once from the environment and `--home`.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use belay_core::Digest;
 
 use crate::env::EnvSnapshot;
+
+/// Where state and configuration are, as command-line arguments say. They override the environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathArgs {
+    /// `--home`: the directory for both state and user configuration.
+    pub home: Option<PathBuf>,
+    /// `--user-config`: the user's configuration file, if it is not `config.toml` in `home`.
+    pub user_config: Option<PathBuf>,
+    /// `--runtime-dir`: the directory of a socket whose path in the state directory would be too long.
+    pub runtime_dir: Option<PathBuf>,
+}
 
 /// Longest socket path for all platforms (`sun_path` has 104 bytes on macOS, 108 on Linux), minus the suffix of the
 /// temporary name.
@@ -33,14 +45,37 @@ pub enum PathError {
     SocketTooLong { path: PathBuf, len: usize },
 }
 
+impl PathArgs {
+    /// The arguments as options of a command line.
+    pub fn to_command_line(&self) -> Vec<OsString> {
+        let flags =
+            [("--home", &self.home), ("--user-config", &self.user_config), ("--runtime-dir", &self.runtime_dir)];
+        let given = flags.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
+        given.flat_map(|(flag, path)| [OsString::from(flag), path.clone().into_os_string()]).collect()
+    }
+
+    /// The arguments as text, for the settings of agents.
+    pub fn to_options(&self) -> Vec<String> {
+        self.to_command_line().into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
+    }
+}
+
 impl Paths {
     /// Resolves the paths without creating anything. `home` is `--home`, which overrides `BELAY_HOME`.
     pub fn resolve(env: &EnvSnapshot, home: Option<&Path>) -> Result<Self, PathError> {
-        let user_home = env.get("HOME").map(PathBuf::from).or_else(std::env::home_dir);
-        let chosen = home.map(Path::to_path_buf).or_else(|| env.get("BELAY_HOME").map(PathBuf::from));
+        Self::resolve_with(env, &PathArgs { home: home.map(Path::to_path_buf), ..PathArgs::default() })
+    }
+
+    /// Resolves the paths without creating anything.
+    pub fn resolve_with(env: &EnvSnapshot, args: &PathArgs) -> Result<Self, PathError> {
+        let user_home = env.get("HOME").map(PathBuf::from);
+        let absolute = |path: &Path| {
+            std::path::absolute(path).map_err(|source| PathError::Io { path: path.to_path_buf(), source })
+        };
+        let chosen = args.home.clone().or_else(|| env.get("BELAY_HOME").map(PathBuf::from));
         let (state, config_file) = match chosen {
             Some(home) => {
-                let home = std::path::absolute(&home).map_err(|source| PathError::Io { path: home.clone(), source })?;
+                let home = absolute(&home)?;
                 (home.clone(), home.join("config.toml"))
             }
             None => (
@@ -48,13 +83,34 @@ impl Paths {
                 base(env, "XDG_CONFIG_HOME", user_home.as_deref(), ".config")?.join("belay/config.toml"),
             ),
         };
+        let config_file = args.user_config.as_deref().map(absolute).transpose()?.unwrap_or(config_file);
+        let runtime_dir = match &args.runtime_dir {
+            Some(dir) => Some(absolute(dir)?),
+            None => runtime_dir(env, user_home.as_deref()),
+        };
         let default = state.join("belay.sock");
-        let runtime_socket = runtime_socket(env, &state, user_home.as_deref()).unwrap_or_else(|| default.clone());
+        let runtime_socket = runtime_dir.map_or_else(|| default.clone(), |dir| runtime_socket(&dir, &state));
         let socket = if fits(&default) { default } else { runtime_socket.clone() };
         if !fits(&socket) {
             return Err(PathError::SocketTooLong { len: socket.as_os_str().len(), path: socket });
         }
         Ok(Self { state, config_file, socket, runtime_socket, user_home })
+    }
+
+    /// The arguments with which a hook finds the same paths, whatever its environment says.
+    pub fn to_args(&self) -> PathArgs {
+        let runtime_dir = self.runtime_socket.parent();
+        let is_moved = self.socket.parent() != Some(&self.state);
+        let is_found = !is_moved && {
+            let env = EnvSnapshot::default().with_runtime_dir_of_user().with_home_of_user();
+            let user_home = env.get("HOME").map(PathBuf::from);
+            runtime_dir == self::runtime_dir(&env, user_home.as_deref()).as_deref()
+        };
+        PathArgs {
+            home: Some(self.state.clone()),
+            user_config: (self.config_file != self.state.join("config.toml")).then(|| self.config_file.clone()),
+            runtime_dir: runtime_dir.filter(|_| !is_found).map(Path::to_path_buf),
+        }
     }
 
     /// The state directory.
@@ -140,15 +196,17 @@ fn fits(socket: &Path) -> bool {
     socket.as_os_str().len() <= MAX_SOCKET_PATH
 }
 
-/// A short socket path that does not depend on the length of the state directory's path. It is never in a directory that
-/// other users can write to: they could listen there first.
-fn runtime_socket(env: &EnvSnapshot, state: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
-    let runtime = env.get("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-    let directory = match runtime {
-        Some(runtime) => runtime.join("belay"),
-        None => user_home.filter(|home| home.is_absolute())?.join(".local/state/belay-run"),
-    };
-    Some(directory.join(format!("{}.sock", Digest::of(state.as_os_str().as_encoded_bytes()))))
+/// The directory of short socket paths. It is never one that other users can write to: they could listen there first.
+fn runtime_dir(env: &EnvSnapshot, user_home: Option<&Path>) -> Option<PathBuf> {
+    match env.get("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {
+        Some(runtime) => Some(runtime.join("belay")),
+        None => Some(user_home.filter(|home| home.is_absolute())?.join(".local/state/belay-run")),
+    }
+}
+
+/// A socket path whose length does not depend on that of the state directory's path.
+fn runtime_socket(dir: &Path, state: &Path) -> PathBuf {
+    dir.join(format!("{}.sock", Digest::of(state.as_os_str().as_encoded_bytes())))
 }
 
 #[cfg(unix)]

@@ -21,6 +21,8 @@ pub struct Frame<'a> {
     pub address: &'a str,
     /// The theme that the reader chose; otherwise the system's.
     pub theme: Option<Theme>,
+    /// What every page must say about how the resident process is configured.
+    pub notices: &'a [String],
     /// The token of forms. `None`: the reader is not logged in, and controls are disabled.
     pub form_token: Option<&'a str>,
     /// The name under which the reader's decisions are recorded.
@@ -166,6 +168,9 @@ impl Frame<'_> {
                         (self.tools())
                     }
                     main id="main" data-live=(live.at_once.join(" ")) data-minute=(live.each_minute.join(" ")) data-session=[live.session] data-kind=[live.kind] data-reviews[live.reviews] {
+                        @for notice in self.notices {
+                            aside.note.notice { (icon("held")) p { (notice) } }
+                        }
                         (self.login_hint())
                         (content)
                     }

@@ -14,6 +14,7 @@ pub(crate) mod process_tree;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -52,7 +53,9 @@ pub struct HeadlessRun {
     pub schema: Option<String>,
     pub timeout: Option<Duration>,
     pub budget: Vec<OperatorDecision>,
-    /// Who sets the budgets.
+    /// Settings of its sessions only: configuration keys and values.
+    pub settings: BTreeMap<String, String>,
+    /// Who sets budgets and settings.
     pub operator: Option<String>,
 }
 
@@ -156,6 +159,7 @@ pub fn run(
         proxy: true,
         watch: true,
         budget: run_budget(run, &resumed, belay, idle_exit)?,
+        settings: run.settings.clone(),
         operator: run.operator.clone(),
     };
     let mut plan = LaunchPlan::new(request, belay)?;

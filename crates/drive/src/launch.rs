@@ -13,6 +13,7 @@ mod plan;
 mod run_session;
 mod signals;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -42,6 +43,8 @@ pub struct BelayEnv<'a> {
     pub env: &'a EnvSnapshot,
     /// `--home`, if given.
     pub home: Option<&'a Path>,
+    /// An agent calls the command, so `env` is the agent's.
+    pub called_by_agent: bool,
 }
 
 /// What to run, and which sensors to use.
@@ -61,7 +64,9 @@ pub struct LaunchRequest {
     pub watch: bool,
     /// Budgets of the run.
     pub budget: Vec<OperatorDecision>,
-    /// Who sets the budgets.
+    /// Settings of its sessions only: configuration keys and values.
+    pub settings: BTreeMap<String, String>,
+    /// Who sets budgets and settings.
     pub operator: Option<String>,
 }
 
@@ -158,7 +163,8 @@ pub(crate) fn run_with<T>(
     // A credential goes to the model API that the user had configured.
     let upstreams = launch.upstreams.iter().cloned().collect();
     let (budget, by) = (plan.request.budget.clone(), plan.request.operator.clone());
-    let begin = RunRequest { upstreams, session, budget, by, ..begin };
+    let settings = plan.request.settings.clone();
+    let begin = RunRequest { upstreams, session, budget, settings, by, ..begin };
     run_session.register_budget(&begin)?;
     let run_session = Arc::new(run_session);
     progress.started(&Started {

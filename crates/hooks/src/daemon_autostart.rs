@@ -1,8 +1,10 @@
 //! Starts the resident process once, regardless of how many hooks find it missing, and detached from them.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,9 +16,19 @@ use rustix::fs::{FlockOperation, flock};
 /// Minimum time between two starts: the previous one may still be in progress.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The variables that the resident process inherits. An agent passes its complete environment to its hooks, including
-/// keys; a long-lived process must not hold them.
-const FORWARDED_ENV_VARS: &[&str] = &[
+/// Who starts the resident process, and so how much of their environment it inherits.
+#[derive(Clone, Copy, Debug)]
+pub enum StartedBy<'a> {
+    /// A command of a person, with their environment. Their `BELAY_*` are settings of the resident process.
+    Person(&'a EnvSnapshot),
+    /// A hook, or a command that an agent calls. The environment belongs to the agent, and so to whatever repository the
+    /// agent works in.
+    Agent(&'a EnvSnapshot),
+}
+
+/// What the resident process inherits from a person. An environment may hold any number of keys; a long-lived process
+/// must not hold them.
+const VARIABLES_OF_PERSON: &[&str] = &[
     "HOME",
     "USER",
     "LOGNAME",
@@ -42,15 +54,47 @@ const FORWARDED_ENV_VARS: &[&str] = &[
     "no_proxy",
 ];
 
+/// What the resident process inherits from an agent: nothing that says where its files, its certificates, a proxy or the
+/// desktop's message bus are.
+const VARIABLES_OF_AGENT: &[&str] = &["USER", "LOGNAME", "LANG", "LC_ALL", "TZ"];
+
+/// What `belay run` and `belay exec` set for one run. A resident process outlives it.
+const VARIABLES_OF_RUN: &[&str] = &["BELAY_SESSION", "BELAY_UPSTREAMS", "BELAY_HOME"];
+
+impl StartedBy<'_> {
+    fn variables(self) -> Vec<(String, OsString)> {
+        let pick = |env: &EnvSnapshot, names: &mut dyn Iterator<Item = &str>| {
+            names.filter_map(|name| Some((name.to_owned(), env.get(name)?.to_owned()))).collect::<Vec<_>>()
+        };
+        match self {
+            Self::Person(env) => {
+                let own = env.belay_variables().filter(|name| !VARIABLES_OF_RUN.contains(name));
+                pick(env, &mut VARIABLES_OF_PERSON.iter().copied().chain(own))
+            }
+            Self::Agent(env) => {
+                // The desktop's message bus is in the runtime directory.
+                let own = env.clone().with_home_of_user().with_runtime_dir_of_user();
+                let mut picked = pick(&own, &mut VARIABLES_OF_AGENT.iter().copied().chain(["HOME", "XDG_RUNTIME_DIR"]));
+                picked.extend(env.get("PATH").and_then(system_directories).map(|path| ("PATH".to_owned(), path)));
+                picked
+            }
+        }
+    }
+}
+
+/// The directories of a search path that only root can write to: the resident process starts git and others by name, also
+/// for other projects than the one that has prepared this path.
+fn system_directories(path: &OsStr) -> Option<OsString> {
+    let is_system = |dir: &PathBuf| {
+        let found = std::fs::metadata(dir).ok().filter(|found| dir.is_absolute() && found.is_dir());
+        found.is_some_and(|found| found.uid() == 0 && found.mode() & 0o022 == 0)
+    };
+    std::env::join_paths(std::env::split_paths(path).filter(is_system)).ok()
+}
+
 /// Starts the resident process unless another hook just did. Does not wait for it. It exits after being idle for
 /// `idle`.
-pub fn start(
-    paths: &Paths,
-    env: &EnvSnapshot,
-    home: Option<&Path>,
-    belay: &Path,
-    idle: DurationSetting,
-) -> io::Result<bool> {
+pub fn start(paths: &Paths, by: StartedBy<'_>, belay: &Path, idle: DurationSetting) -> io::Result<bool> {
     let lock = open_lock(paths)?;
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || started_lately(&lock)? {
         return Ok(false);
@@ -60,15 +104,9 @@ pub fn start(
     (&lock).write_all(b"a hook started the resident process\n")?;
     let mut command = Command::new(belay);
     command.args(["serve", "--no-http", "--idle-exit", &idle.to_string()]).current_dir("/").env_clear();
-    for name in FORWARDED_ENV_VARS.iter().copied().chain(env.belay_variables()) {
-        if let Some(value) = env.get(name) {
-            command.env(name, value);
-        }
-    }
-    // Its working directory differs, so a relative path would be wrong.
-    if home.is_some() || env.get("BELAY_HOME").is_some() {
-        command.arg("--home").arg(paths.state());
-    }
+    command.envs(by.variables());
+    // Whatever its environment says, it finds the same store as the process that starts it.
+    command.args(paths.to_args().to_command_line());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     close_on_exec();
     let leave_terminal = || rustix::process::setsid().map(drop).map_err(io::Error::from);

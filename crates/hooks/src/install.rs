@@ -83,7 +83,8 @@ pub fn install(
         receipt.record_original(&change.path, original, change.after.as_deref());
         receipt.record_created(files::missing_folders(&change.path));
     }
-    receipt.belay = setting.belay.to_owned();
+    receipt.belay.clone_from(&setting.belay.program);
+    receipt.options.clone_from(&setting.belay.options);
     receipt.at = belay_clock::now();
     receipt.save(paths)?;
     if let Err(error) = files::write(changes) {

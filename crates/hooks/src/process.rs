@@ -13,10 +13,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use belay_config::{DiagnosticSink, DurationSetting, EnvSnapshot, Loader, Paths, Strictness};
+use belay_config::{DiagnosticSink, DurationSetting, EnvSnapshot, Loader, PathArgs, Paths, Strictness};
 use belay_core::Timestamp;
 use belay_ipc::{ApprovalTicket, Client, ClientError, HookRequest, HookResponse};
 
+use crate::daemon_autostart::StartedBy;
 use crate::handler::{HookState, handle_hook};
 use crate::hook_log;
 use crate::local_facts::process;
@@ -25,11 +26,14 @@ const HELP: &str = "\
 Called by an agent's hooks, not by people: reads the agent's JSON on standard input and responds in
 the agent's format. It always exits with 0; errors are in hook.log in the state folder.
 
-Usage: belay hook <AGENT> [EVENT] [--home DIR]
+Usage: belay hook <AGENT> [EVENT] [--home DIR] [--user-config FILE] [--runtime-dir DIR]
 
   AGENT   claude-code, codex, copilot, gemini, opencode, qwen, cursor (experimental),
           or `plugin` for whichever agent has loaded Belay's plugin
   EVENT   the event's name, for agents whose payloads do not carry it
+
+The environment belongs to the agent: except for BELAY_SESSION, BELAY_HOOK_TIMEOUT and CI, a hook
+takes no setting from it. Without --home, the state is in the home directory of the user database.
 
 Set it as the command of an agent's hooks.
 ";
@@ -57,10 +61,14 @@ pub fn run(args: &HookArgs) {
         print(HELP.as_bytes());
         return;
     }
-    let env = EnvSnapshot::from_process();
+    let (mut env, suspicious) = EnvSnapshot::for_hook();
+    if args.paths.home.is_none() {
+        env = env.with_home_of_user();
+    }
     let now = belay_clock::now();
-    let Ok(paths) = Paths::resolve(&env, args.home.as_deref()) else { return };
+    let Ok(paths) = Paths::resolve_with(&env, &args.paths) else { return };
     let log = |problem: &str| hook_log::append(&paths.logs(), now, &args.agent, problem);
+    log_suspicious_variables(&paths, now, &args.agent, &suspicious);
     let watchdog = hold::Watchdog::arm(DECISION_TIMEOUT);
     match catch_unwind(AssertUnwindSafe(|| respond(args, &env, &paths, now, &log))) {
         Ok(response) => {
@@ -92,7 +100,7 @@ pub fn run(args: &HookArgs) {
 pub struct HookArgs {
     pub agent: String,
     pub event: Option<String>,
-    pub home: Option<PathBuf>,
+    pub paths: PathArgs,
     pub help: bool,
 }
 
@@ -103,9 +111,13 @@ impl HookArgs {
         while let Some(arg) = args.next() {
             let text = arg.to_string_lossy();
             match &*text {
-                "--home" => parsed.home = args.next().map(PathBuf::from),
                 "--help" | "-h" => parsed.help = true,
-                flag if flag.starts_with("--home=") => parsed.home = Some(PathBuf::from(&flag["--home=".len()..])),
+                flag if flag.starts_with("--") => {
+                    let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
+                    if let Some(path) = parsed.path_of(name) {
+                        *path = value.map(PathBuf::from).or_else(|| args.next().map(PathBuf::from));
+                    }
+                }
                 flag if flag.starts_with('-') => {}
                 name if parsed.agent.is_empty() => parsed.agent = name.to_owned(),
                 name if parsed.event.is_none() => parsed.event = Some(name.to_owned()),
@@ -113,6 +125,29 @@ impl HookArgs {
             }
         }
         parsed
+    }
+
+    fn path_of(&mut self, flag: &str) -> Option<&mut Option<PathBuf>> {
+        match flag {
+            "--home" => Some(&mut self.paths.home),
+            "--user-config" => Some(&mut self.paths.user_config),
+            "--runtime-dir" => Some(&mut self.paths.runtime_dir),
+            _ => None,
+        }
+    }
+}
+
+/// Says once in `hook.log` which variables a hook found and does not take, or cannot refuse.
+fn log_suspicious_variables(paths: &Paths, now: Timestamp, agent: &str, names: &[String]) {
+    for name in names {
+        let problem = match name.starts_with("BELAY_") {
+            true => format!(
+                "{name} is set in the environment of hooks and has no effect there; for one run, use `belay run --set \
+                 KEY=VALUE` or `belay run --observe`"
+            ),
+            false => format!("{name} is set in the environment of hooks and loads code into them"),
+        };
+        hook_log::append_once(&paths.logs(), now, agent, &problem);
     }
 }
 
@@ -135,8 +170,25 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, lo
         cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
         run: env.text("BELAY_SESSION").map(str::to_owned),
     };
-    let client = Client::connect_with_deadline(paths, request_timeout(env));
-    let absent = match client.and_then(|mut client| client.hook(&request)) {
+    let ask = |paths: &Paths| {
+        let client = Client::connect_with_deadline(paths, request_timeout(env));
+        client.and_then(|mut client| client.hook(&request))
+    };
+    let asked = ask(paths);
+    if let Ok(response) = asked {
+        return response;
+    }
+    // Looking the home directory up takes time, so it is done only now. The socket may be there, and the search for a
+    // project's configuration ends there.
+    let env = &env.clone().with_home_of_user();
+    let found = &Paths::resolve_with(env, &args.paths).unwrap_or_else(|_| paths.clone());
+    let may_listen_there = found.runtime_socket() != paths.runtime_socket();
+    let paths = found;
+    let absent = match asked {
+        Err(ClientError::NotRunning(_)) if may_listen_there => ask(paths),
+        asked => asked,
+    };
+    let absent = match absent {
         Ok(response) => return response,
         Err(ClientError::NotRunning(_)) => true,
         Err(error) => {
@@ -201,7 +253,7 @@ pub fn config_problem_log(logs: PathBuf) -> DiagnosticSink {
 
 fn start_resident(env: &EnvSnapshot, paths: &Paths, args: &HookArgs, idle: DurationSetting) {
     let started = std::env::current_exe()
-        .and_then(|belay| crate::daemon_autostart::start(paths, env, args.home.as_deref(), &belay, idle));
+        .and_then(|belay| crate::daemon_autostart::start(paths, StartedBy::Agent(env), &belay, idle));
     if let Err(error) = started {
         let problem = format!("cannot start the resident process: {error}");
         hook_log::append(&paths.logs(), belay_clock::now(), &args.agent, &problem);

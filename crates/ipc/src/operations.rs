@@ -190,6 +190,9 @@ pub struct StatusResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     pub health: HealthView,
+    /// What a person must know about how the process is configured, such as that dry run is on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// Queued events.
     pub queued: usize,
     /// Open socket connections.
@@ -303,6 +306,8 @@ pub struct RunRequest {
     pub at: Option<SocketAddr>,
     /// Its budget, set as soon as its session is known.
     pub budget: Vec<OperatorDecision>,
+    /// Settings of its sessions only: configuration keys and values.
+    pub settings: BTreeMap<String, String>,
     /// Who started it.
     pub by: Option<String>,
 }

@@ -188,6 +188,11 @@ impl Daemon {
         self.shared.health()
     }
 
+    /// What a person must know about how this process is configured.
+    pub fn notices(&self) -> Vec<String> {
+        self.shared.config.notices()
+    }
+
     /// Serves until an orderly shutdown. Returns the reason for it.
     pub fn run(self) -> Result<&'static str, ServeError> {
         let Self { shared, pool, relay, listeners, url: _, plan, channels, runtime, signals, _instance } = self;

@@ -39,7 +39,7 @@ mod live;
 pub mod log_file;
 mod logins;
 mod ops;
-mod pending_run_budgets;
+mod pending_run_decisions;
 pub mod proxy_service;
 mod quotas;
 mod read_pool;

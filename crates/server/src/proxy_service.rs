@@ -105,7 +105,7 @@ impl Supervisor for EngineSupervisor {
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
         let asked: Vec<bool> = events.iter().map(|event| matches!(&event.body, Body::ModelAsked(_))).collect();
         let answers = self.0.decisions.committer.observe(events);
-        apply_pending_budgets(&self.0);
+        apply_pending_decisions(&self.0);
         let answers = answers.into_iter().zip(asked);
         answers
             .map(|(answer, asked)| match answer {
@@ -139,12 +139,12 @@ pub(crate) fn bind_run_session(shared: &DaemonState, run: &str, session: &Sessio
     if let Some(relay) = shared.runs.relay() {
         relay.bind_run_session(run, session);
     }
-    apply_pending_budgets(shared);
+    apply_pending_decisions(shared);
 }
 
-fn apply_pending_budgets(shared: &DaemonState) {
+fn apply_pending_decisions(shared: &DaemonState) {
     let relay = || shared.runs.relay();
-    shared.runs.pending_budgets.apply_known(shared, |run| relay()?.run_session(run));
+    shared.runs.pending_decisions.apply_known(shared, |run| relay()?.run_session(run));
 }
 
 /// Starts or ends a run, or returns its state.
@@ -157,8 +157,8 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
         if let Some(session) = &ask.session {
             relay.bind_run_session(&ask.run, session);
         }
-        shared.runs.pending_budgets.register(ask);
-        apply_pending_budgets(shared);
+        shared.runs.pending_decisions.register(ask);
+        apply_pending_decisions(shared);
         if ask.proxied {
             let opened = match ask.at {
                 Some(address) => shared.runs.listeners.ensure_at(address),
@@ -176,6 +176,7 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
     }
     if ask.ends {
         shared.runs.store.end(&relay, &ask.run);
+        shared.runs.pending_decisions.end(&ask.run);
     }
     Ok(RunResponse { url: shared.runs.listeners.loopback_url(), session: relay.run_session(&ask.run) })
 }

@@ -24,7 +24,7 @@ use crate::intake;
 use crate::listeners::Listeners;
 use crate::live::LiveHub;
 use crate::logins::Logins;
-use crate::pending_run_budgets::PendingRunBudgets;
+use crate::pending_run_decisions::PendingRunDecisions;
 use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
 use crate::request_memory::LargeRequests;
@@ -99,7 +99,7 @@ impl Decisions {
 /// Runs of agents through the proxy.
 #[derive(Debug)]
 pub(crate) struct Runs {
-    pub(crate) pending_budgets: PendingRunBudgets,
+    pub(crate) pending_decisions: PendingRunDecisions,
     /// The model APIs of runs.
     pub(crate) store: RunStore,
     /// Weak, because the relay refers to this state.
@@ -109,7 +109,7 @@ pub(crate) struct Runs {
 
 impl Runs {
     pub(crate) fn new(store: RunStore, listeners: Listeners) -> Self {
-        Self { pending_budgets: PendingRunBudgets::default(), store, relay: OnceLock::new(), listeners }
+        Self { pending_decisions: PendingRunDecisions::default(), store, relay: OnceLock::new(), listeners }
     }
 
     /// Sets the relay; the first call wins.
@@ -138,6 +138,14 @@ impl ConfigSource {
         let loader = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient);
         let loader = self.flags.iter().fold(loader, |loader, (flag, key, value)| loader.flag(flag, key, value));
         Some(loader.load().ok()?.config.approvals)
+    }
+
+    /// What a person must know about how this process is configured: that it only observes, and what its environment
+    /// changes for every session.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let loader = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient);
+        let loader = self.flags.iter().fold(loader, |loader, (flag, key, value)| loader.flag(flag, key, value));
+        loader.load().map(|loaded| loaded.notices()).unwrap_or_default()
     }
 
     /// The problems of the user's configuration, read again.
@@ -225,6 +233,7 @@ impl DaemonState {
             socket: self.lifecycle.socket.display().to_string(),
             token: token.then(|| self.token.expose_secret().to_owned()),
             health: health_view(health),
+            notices: self.config.notices(),
             queued: committer.queued(),
             connections: self.lifecycle.connections.load(Ordering::Relaxed),
             counters: serde_json::to_value(metrics).unwrap_or_default(),

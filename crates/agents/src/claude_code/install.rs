@@ -10,7 +10,7 @@ use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
     FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, entry_timeout,
-    has_plugin, hook_command, quote, remove_entries,
+    has_plugin, hook_command, remove_entries,
 };
 use crate::spec::HookEvent;
 
@@ -29,7 +29,7 @@ fn settings(context: &InstallContext<'_>) -> PathBuf {
 const STATUS_LINE_PATH: &[&str] = &["statusLine", "command"];
 
 fn is_belay_status_line(command: &str) -> bool {
-    let program = command.strip_suffix(" statusline").and_then(|program| program.rsplit('/').next());
+    let program = command.split_once(" statusline").and_then(|(program, _)| program.rsplit('/').next());
     program.is_some_and(|program| program.trim_matches('\'').starts_with("belay"))
 }
 
@@ -75,7 +75,7 @@ impl HookInstaller for ClaudeCodeInstaller {
         let path = settings(context);
         let text = context.text(&path)?;
         let mut document = open(&path, text.as_deref())?;
-        let line = json!({ "type": "command", "command": format!("{} statusline", quote(context.belay)) });
+        let line = json!({ "type": "command", "command": context.belay.to_shell("statusline") });
         document.set_if_absent("statusLine", &line).map_err(|error| InstallError::edit(&path, error))?;
         Ok(context.change(path, Some(document.text().to_owned()))?.into_iter().collect())
     }

@@ -2,17 +2,39 @@
 
 use super::InstallContext;
 
+/// How agents call Belay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BelayCommand {
+    /// A path in user settings, the bare name in project settings.
+    pub program: String,
+    /// Options after the subcommand: where state and configuration are, whatever the agent's environment says. None in
+    /// project settings, whose users have different home directories.
+    pub options: Vec<String>,
+}
+
+impl BelayCommand {
+    pub fn new(program: impl Into<String>) -> Self {
+        Self { program: program.into(), options: Vec::new() }
+    }
+
+    /// A shell command.
+    pub(crate) fn to_shell(&self, subcommand: &str) -> String {
+        let options = self.options.iter().map(|option| format!(" {}", quote(option)));
+        format!("{} {subcommand}{}", quote(&self.program), options.collect::<String>())
+    }
+
+    /// A shell command that succeeds even without Belay. Agents treat a hook that cannot start, or that a signal killed,
+    /// as a denial or an error: Copilot denies every tool, Gemini CLI sends no more requests.
+    pub(crate) fn to_fail_open_shell(&self, subcommand: &str) -> String {
+        let program = quote(&self.program);
+        format!("command -v {program} >/dev/null 2>&1 || exit 0; {} || exit 0", self.to_shell(subcommand))
+    }
+}
+
 /// The command of an installed hook.
 pub(crate) fn hook_command(context: &InstallContext<'_>, agent: &str, event: Option<&str>) -> String {
     let event = event.map_or_else(String::new, |event| format!(" {event}"));
-    fail_open_command(context.belay, &format!("hook {agent}{event}"))
-}
-
-/// A shell command that calls Belay and succeeds even without it. Agents treat a hook that cannot start, or that a
-/// signal killed, as a denial or an error: Copilot denies every tool, Gemini CLI sends no more requests.
-pub(crate) fn fail_open_command(belay: &str, arguments: &str) -> String {
-    let belay = quote(belay);
-    format!("command -v {belay} >/dev/null 2>&1 || exit 0; {belay} {arguments} || exit 0")
+    context.belay.to_fail_open_shell(&format!("hook {agent}{event}"))
 }
 
 /// Quotes a text as one word of a POSIX shell, if necessary.

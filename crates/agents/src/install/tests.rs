@@ -7,7 +7,7 @@ use std::process::Stdio;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{FileChange, HookInstaller, InstallContext, Scope, installers};
+use super::{BelayCommand, FileChange, HookInstaller, InstallContext, Scope, installers};
 use crate::registry::UserDirs;
 
 const HOME: &str = "/home/someone";
@@ -20,7 +20,7 @@ impl Files {
     fn with<T>(&self, run: impl FnOnce(&InstallContext<'_>) -> T) -> T {
         let dirs = UserDirs::with_home(HOME);
         let read = |path: &Path| Ok(self.0.borrow().get(path).cloned());
-        let belay = "/opt/belay/bin/belay";
+        let belay = &BelayCommand::new("/opt/belay/bin/belay");
         run(&InstallContext { dirs: &dirs, scope: Scope::User, project: Path::new("/project"), belay, read: &read })
     }
 
@@ -147,6 +147,7 @@ proptest! {
 /// All commands that an installer writes for this program.
 fn commands(installer: &dyn HookInstaller, scope: Scope, belay: &str) -> BTreeSet<String> {
     let dirs = UserDirs::with_home(HOME);
+    let belay = &BelayCommand::new(belay);
     let context =
         InstallContext { dirs: &dirs, scope, project: Path::new("/project"), belay, read: &|_: &Path| Ok(None) };
     let changes = installer.install(&context).expect("an install plan");

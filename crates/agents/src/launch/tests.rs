@@ -14,7 +14,7 @@ fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsStrin
         proxy: Some("http://127.0.0.1:8787/"),
         agent,
         run: "0190-run",
-        belay: Some(Path::new("/usr/bin/belay")),
+        belay: Some(&BelayCommand::new("/usr/bin/belay")),
         user: &user,
         args: &args,
         folder: &home.path().join("project"),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::ID;
-use crate::install::{FileChange, HookInstaller, InstallContext, InstallError, SelfTestCall, quote};
+use crate::install::{BelayCommand, FileChange, HookInstaller, InstallContext, InstallError, SelfTestCall};
 
 /// Installs the hooks.
 #[derive(Debug)]
@@ -20,12 +20,13 @@ const PLUGIN_SOURCE: &str = include_str!("../../../../plugins/opencode/belay.js"
 /// Identifies a plugin file as ours, in any version.
 const PLUGIN_HEADER: &str = "Belay's plugin for opencode";
 
-/// Placeholder in the plugin for the program to call.
-const PROGRAM_PLACEHOLDER: &str = "\"belay\" /* BELAY */";
+/// Placeholder in the plugin for the program to call and its options.
+const PROGRAM_PLACEHOLDER: &str = "[\"belay\"] /* BELAY */";
 
 /// The plugin that calls this program.
-pub(crate) fn plugin(belay: &str) -> String {
-    PLUGIN_SOURCE.replace(PROGRAM_PLACEHOLDER, &Value::from(belay).to_string())
+pub(crate) fn plugin(belay: &BelayCommand) -> String {
+    let command: Vec<&str> = std::iter::once(&belay.program).chain(&belay.options).map(String::as_str).collect();
+    PLUGIN_SOURCE.replace(PROGRAM_PLACEHOLDER, &Value::from(command).to_string())
 }
 
 /// The npm settings of the directory, unless it has some.
@@ -71,7 +72,7 @@ impl HookInstaller for OpencodeInstaller {
 
     fn self_test_call(&self, context: &InstallContext<'_>, session: &str) -> SelfTestCall {
         SelfTestCall {
-            command: format!("{} hook {ID} session.created", quote(context.belay)),
+            command: context.belay.to_shell(&format!("hook {ID} session.created")),
             payload: json!({ "sessionID": session }).to_string(),
             session: session.to_owned(),
         }

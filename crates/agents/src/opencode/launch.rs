@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::install::plugin;
+use crate::install::BelayCommand;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, read_json};
 
 /// Builds the launch command.
@@ -26,14 +27,14 @@ impl Launcher for OpencodeLauncher {
             launch.set_env("OPENCODE_CONFIG_CONTENT", config.to_string());
         }
         if let Some(belay) = context.belay {
-            hooks(context, &belay.display().to_string(), &mut launch);
+            hooks(context, belay, &mut launch);
         }
         launch
     }
 }
 
 /// An additional configuration directory with our plugin.
-fn hooks(context: &LaunchContext<'_>, belay: &str, launch: &mut LaunchCommand) {
+fn hooks(context: &LaunchContext<'_>, belay: &BelayCommand, launch: &mut LaunchCommand) {
     const CONFIG_CONTENT_VAR: &str = "OPENCODE_CONFIG_DIR";
     if context.env_var(CONFIG_CONTENT_VAR).is_some() {
         let note = format!(

@@ -10,7 +10,7 @@ use belay_agents::headless::{Access, HeadlessEvent};
 use belay_config::{DurationSetting, Strictness};
 use belay_core::format;
 use belay_drive::headless::{self, CancelHandle, Ending, HeadlessResult, HeadlessRun, Observer};
-use belay_drive::launch::{BelayEnv, LaunchError, Progress, Started};
+use belay_drive::launch::{LaunchError, Progress, Started};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use super::CommandResult;
 use super::budget::BudgetAmount;
 use super::decide::user;
-use super::run::{Printer, configured_program};
+use super::run::{Printer, configured_program, run_settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -52,6 +52,9 @@ pub(crate) struct ExecArgs {
     /// End the run after this time.
     #[arg(long, value_name = "TIME")]
     timeout: Option<DurationSetting>,
+    /// Observe only: record interventions in this run without carrying them out.
+    #[arg(long)]
+    observe: bool,
     /// Budget of this run: `2.50usd`, `500k` (tokens), or both.
     #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
     budget: Vec<BudgetAmount>,
@@ -105,9 +108,10 @@ pub(crate) fn run(context: &Context, args: &ExecArgs) -> CommandResult {
         schema: args.schema.as_deref().map(schema).transpose()?,
         timeout: args.timeout.and_then(|timeout| timeout.get()),
         budget: args.budget.iter().map(|amount| (*amount).into()).collect(),
+        settings: run_settings(context, args.observe)?,
         operator: user(context),
     };
-    let belay = BelayEnv { paths: &context.paths, env: &context.env, home: context.global.home.as_deref() };
+    let belay = context.belay_env();
     let idle_exit = context.config(Strictness::Lenient, &[])?.config.hooks.idle_exit;
     let cancel = CancelHandle::default();
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;

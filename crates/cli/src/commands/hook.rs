@@ -9,7 +9,7 @@ use super::CommandResult;
 use crate::context::Context;
 use crate::exit_status::ExitStatus;
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct HookArgs {
     /// claude-code, codex, copilot, gemini, opencode, qwen or cursor (experimental); `plugin` for
     /// the agent that loaded Belay's plugin.
@@ -26,7 +26,7 @@ pub(crate) fn arguments(command: &str, args: impl Iterator<Item = OsString>) -> 
         let arg = args.next()?;
         match arg.to_str() {
             Some(name) if name == command => break,
-            Some("--home") => {
+            Some("--home" | "--user-config" | "--runtime-dir") => {
                 before.push(arg);
                 before.push(args.next()?);
             }
@@ -40,7 +40,8 @@ pub(crate) fn arguments(command: &str, args: impl Iterator<Item = OsString>) -> 
 
 /// Reached only if clap finds the command, such as after `--set KEY=VALUE`.
 pub(crate) fn run(context: &Context, args: &HookArgs) -> CommandResult {
-    let (agent, event, home) = (args.agent.clone(), args.event.clone(), context.global.home.clone());
-    belay_hooks::process::run(&belay_hooks::process::HookArgs { agent, event, home, help: false });
+    let HookArgs { agent, event } = args.clone();
+    let paths = context.global.paths();
+    belay_hooks::process::run(&belay_hooks::process::HookArgs { agent, event, paths, help: false });
     Ok(ExitStatus::Done)
 }

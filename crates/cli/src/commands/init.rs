@@ -5,7 +5,7 @@ mod report;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use belay_agents::install::{FileChange, HookInstaller, InstallContext, Scope, installer, installers};
+use belay_agents::install::{BelayCommand, FileChange, HookInstaller, InstallContext, Scope, installer, installers};
 use belay_agents::spec::Maturity;
 use belay_agents::{UserDirs, find};
 use belay_hooks::install::{self, InstallRecord, UninstallPlan};
@@ -59,7 +59,7 @@ struct InstallJob<'a> {
     args: &'a InstallArgs,
     dirs: UserDirs,
     project: PathBuf,
-    belay: String,
+    belay: BelayCommand,
 }
 
 impl<'a> InstallJob<'a> {
@@ -69,8 +69,11 @@ impl<'a> InstallJob<'a> {
         let repository = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here).to_owned();
         // Project settings are shared between machines, so they name the program without its path.
         let belay = match args.project {
-            true => "belay".to_owned(),
-            false => own_path(context)?.to_string_lossy().into_owned(),
+            true => BelayCommand::new("belay"),
+            false => BelayCommand {
+                program: own_path(context)?.to_string_lossy().into_owned(),
+                options: context.paths.to_args().to_options(),
+            },
         };
         Ok(Self { context, args, dirs, project: repository, belay })
     }

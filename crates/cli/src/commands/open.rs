@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use belay_config::{EnvSnapshot, Strictness};
-use belay_drive::launch::{self, BelayEnv};
+use belay_drive::launch;
 use belay_ipc::{Client, ClientError, ListenRequest};
 use clap::Args;
 use serde_json::json;
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &OpenArgs) -> CommandResult {
 /// Starts the resident process and its HTTP if necessary.
 fn login_link(context: &Context) -> Result<String, CommandError> {
     let idle_exit = context.config(Strictness::Lenient, &[])?.config.hooks.idle_exit;
-    let belay = BelayEnv { paths: &context.paths, env: &context.env, home: context.global.home.as_deref() };
+    let belay = context.belay_env();
     let mut client = launch::connect_or_start(belay, idle_exit)?;
     match client.listen(ListenRequest::default()) {
         // The configured port is taken by another program.

@@ -11,7 +11,7 @@ mod watch;
 use std::time::Duration;
 
 use belay_config::Strictness;
-use belay_drive::launch::{self, BelayEnv};
+use belay_drive::launch;
 use belay_ipc::views::ReviewPhase;
 use belay_ipc::{Client, Operation};
 use belay_review_runner::task_dir::TaskDir;
@@ -89,7 +89,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The resident process, which is started if necessary: it stays until the tasks have ended.
 fn connect(context: &Context) -> Result<Client, CommandError> {
-    let belay = BelayEnv { paths: &context.paths, env: &context.env, home: context.global.home.as_deref() };
+    let belay = context.belay_env();
     let idle_exit = context.config(Strictness::Lenient, &[])?.config.hooks.idle_exit;
     let mut client = launch::connect_or_start(belay, idle_exit)?;
     client.set_timeout(REQUEST_TIMEOUT);

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use belay_agents::install::quote;
 use belay_config::Strictness;
+use belay_config::env::{VARIABLES, Variable};
 use belay_core::Rules;
 use belay_core::prices::ModelPrice;
 use belay_core::rules::UnknownModel;
-use belay_drive::launch::{self, BelayEnv, LaunchError, LaunchPlan, LaunchPreview, LaunchRequest, Progress, Started};
+use belay_drive::launch::{self, LaunchError, LaunchPlan, LaunchPreview, LaunchRequest, Progress, Started};
 use clap::Args;
 use serde_json::json;
 
@@ -19,13 +20,20 @@ use super::decide::user;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
+use crate::operator::{CallerTree, OperatorArgs, require_operator};
 use crate::output::Output;
+
+/// Settings that may differ between runs.
+const RUN_SETTINGS: &str = "detect.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Print the command and its environment without starting anything.
     #[arg(long)]
     dry_run: bool,
+    /// Observe only: record interventions in this run without carrying them out.
+    #[arg(long)]
+    observe: bool,
     /// Budget of this run: `2.50usd`, `500k` (tokens), or both.
     #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
     budget: Vec<BudgetAmount>,
@@ -44,11 +52,8 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
-    if !context.global.set.is_empty() {
-        return Err(CommandError::usage("--set has no effect on a run: the resident process uses its own settings")
-            .hint("use --budget to limit this run, or `belay config set KEY VALUE` to change a setting"));
-    }
-    let belay = BelayEnv { paths: &context.paths, env: &context.env, home: context.global.home.as_deref() };
+    let belay = context.belay_env();
+    let settings = run_settings(context, args.observe)?;
     let request = LaunchRequest {
         command: args.command.clone(),
         program: args.command.first().and_then(|agent| configured_program(context, agent)),
@@ -57,6 +62,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
         proxy: !args.no_proxy,
         watch: !args.no_watch,
         budget: args.budget.iter().map(|amount| (*amount).into()).collect(),
+        settings,
         operator: user(context),
     };
     let mut plan = LaunchPlan::new(request, belay)?;
@@ -87,6 +93,38 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
         warn_of_unpriced_model(context, model, &rules);
     }
     Ok(super::result::of_run(context, finished.session.as_ref(), &finished.folder, finished.status.into()))
+}
+
+/// Settings that hold for one run: those of `--set`, and of variables in the person's environment.
+pub(super) fn run_settings(context: &Context, observe: bool) -> Result<BTreeMap<String, String>, CommandError> {
+    let mut chosen = BTreeMap::new();
+    for (_, key, value) in context.flags()? {
+        if !key.starts_with(RUN_SETTINGS) {
+            return Err(CommandError::usage(format!("--set {key}: this setting does not apply to one run"))
+                .hint("settings of `detect` do; change others with `belay config set KEY VALUE`"));
+        }
+        chosen.insert(key, value);
+    }
+    if observe {
+        chosen.insert("detect.dry_run".to_owned(), "true".to_owned());
+    }
+    if !chosen.is_empty() {
+        require_operator(context, OperatorArgs::default(), "run with --set or --observe", None)?;
+    }
+    // An invalid value is an error now.
+    context.config(Strictness::Lenient, &[])?;
+    let from_env = |variable: &Variable| {
+        let key = variable.key.filter(|key| key.starts_with(RUN_SETTINGS))?;
+        Some((key.to_owned(), context.env.text(variable.name)?.to_owned()))
+    };
+    // The environment of an agent belongs to the repository that it works in.
+    let is_person = CallerTree::read(&context.env).agent().is_none();
+    let mut settings: BTreeMap<_, _> = VARIABLES.iter().filter(|_| is_person).filter_map(from_env).collect();
+    settings.extend(chosen);
+    if settings.get("detect.dry_run").is_some_and(|value| value == "true" || value == "1") {
+        context.out.info("Belay only observes this run: it denies and pauses nothing.");
+    }
+    Ok(settings)
 }
 
 /// The program of an agent, if `agents.<id>.program` names one.

@@ -46,6 +46,9 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ServeArgs) -> CommandResult {
+    // The environment of an agent belongs to the repository that it works in.
+    let of_person = if is_called_by_agent(context) { context.without_env_settings() } else { context.clone() };
+    let context = &of_person;
     let mut flags = Vec::new();
     if let Some(listen) = &args.listen {
         flags.push(("--listen".to_owned(), "serve.listen".to_owned(), listen.clone()));
@@ -146,6 +149,10 @@ fn report_ready(context: &Context, resident: &Daemon) -> Result<(), CommandError
     if let Some(problem) = &health.problem {
         let text = format!("{problem}. Decisions continue in memory; nothing is saved until this is fixed");
         context.out.warn(&text, health.hint.as_deref());
+    }
+    for notice in resident.notices() {
+        tracing::warn!("{notice}");
+        context.out.warn(notice.trim_end_matches('.'), None);
     }
     tracing::info!(version = belay_server::VERSION, pid = std::process::id(), "serving");
     let socket = resident.socket().display().to_string();

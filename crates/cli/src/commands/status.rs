@@ -89,6 +89,9 @@ fn show_resident(context: &Context, status: &StatusResponse) -> std::io::Result<
         context.out.line(format!("page      {url}"))?;
     }
     context.out.line(format!("socket    {}", status.socket))?;
+    for notice in &status.notices {
+        context.out.warn(notice.trim_end_matches('.'), None);
+    }
     if let Some(problem) = &status.health.problem {
         context.out.warn(
             &format!("{problem}. Decisions continue in memory; {} events wait to be written", status.health.spooled),

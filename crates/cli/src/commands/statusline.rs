@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
-use belay_config::{EnvSnapshot, Paths};
+use belay_config::{EnvSnapshot, PathArgs, Paths};
 use belay_core::status::{StatusValue, WaitingFor};
 use belay_core::{SessionKey, format};
 use belay_ipc::views::SessionView;
@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::CommandResult;
+use crate::context::Context;
 use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
@@ -36,23 +37,26 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> bool {
         let joined = args.iter().find_map(|arg| arg.strip_prefix(name)?.strip_prefix('='));
         at.map(String::as_str).or(joined)
     };
-    print_line(value("--agent").unwrap_or(belay_agents::claude_code::ID), value("--home").map(Path::new));
+    let path = |name: &str| value(name).map(PathBuf::from);
+    let paths =
+        PathArgs { home: path("--home"), user_config: path("--user-config"), runtime_dir: path("--runtime-dir") };
+    print_line(value("--agent").unwrap_or(belay_agents::claude_code::ID), &paths);
     true
 }
 
 /// Reached only if clap parses the command, such as after `--set KEY=VALUE`.
-pub(crate) fn run(args: &StatuslineArgs) -> CommandResult {
-    print_line(&args.agent, None);
+pub(crate) fn run(context: &Context, args: &StatuslineArgs) -> CommandResult {
+    print_line(&args.agent, &context.global.paths());
     Ok(ExitStatus::Done)
 }
 
-fn print_line(agent: &str, home: Option<&Path>) {
-    let line = line(agent, home).unwrap_or_else(|| "belay".to_owned());
+fn print_line(agent: &str, paths: &PathArgs) {
+    let line = line(agent, paths).unwrap_or_else(|| "belay".to_owned());
     // Without a reader there is nothing to show.
     let _ = writeln!(std::io::stdout(), "{}", crate::output::single_line(&line));
 }
 
-fn line(agent: &str, home: Option<&Path>) -> Option<String> {
+fn line(agent: &str, paths: &PathArgs) -> Option<String> {
     // On a terminal no input would ever come.
     if std::io::stdin().is_terminal() {
         return None;
@@ -61,8 +65,12 @@ fn line(agent: &str, home: Option<&Path>) -> Option<String> {
     std::io::stdin().take(MAX_INPUT_BYTES).read_to_end(&mut input).ok()?;
     let input: Value = serde_json::from_slice(&input).ok()?;
     let id = input.get("session_id")?.as_str()?;
-    let env = EnvSnapshot::from_process();
-    let paths = Paths::resolve(&env, home).ok()?;
+    // The environment belongs to the agent, as that of a hook.
+    let (mut env, _) = EnvSnapshot::for_hook();
+    if paths.home.is_none() {
+        env = env.with_home_of_user();
+    }
+    let paths = Paths::resolve_with(&env, paths).ok()?;
     let store = belay_store::open(&StoreUrl::local(paths.database()), Access::Read).ok()?;
     let key = SessionKey::new(belay_agents::canonical_id(agent), id);
     Some(summary(&belay_server::views::session_view(&*store, &key).ok()??))

@@ -234,7 +234,7 @@ fn a_running_resident_process_is_seen() {
 
 #[test]
 fn installed_hooks_that_are_never_called_are_reported() {
-    let world = here().var("BELAY_AUTOSTART", "false");
+    let world = here().without_autostart();
     program(&world, "claude", "echo 2.1.325");
     let row = || {
         let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
@@ -267,7 +267,7 @@ fn installed_hooks_that_are_never_called_are_reported() {
 
 #[test]
 fn a_permission_hook_that_ends_before_an_answer_is_reported_with_approvals_on() {
-    let world = here().var("BELAY_AUTOSTART", "false");
+    let world = here().without_autostart();
     program(&world, "claude", "echo 2.1.325");
     assert_eq!(world.run(&["init", "--yes", "--agent", "claude-code"]).code, Some(0));
     let row = || {

@@ -13,7 +13,7 @@ use crate::world::{PATIENCE, Said, World, file_says, within};
 
 /// Hooks that do not start a resident process: tests start their own.
 pub(crate) fn alone() -> World {
-    World::new().var("BELAY_AUTOSTART", "false")
+    World::alone()
 }
 
 pub(crate) fn payload(event: &str, session: &str, call: &str, command: &str) -> Value {

@@ -16,7 +16,7 @@ fn furnished() -> World {
     }
     let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
     world.write("home/.claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
-    world.var("PATH", path).var("BELAY_AUTOSTART", "false")
+    world.var("PATH", path).without_autostart()
 }
 
 fn settings(world: &World) -> String {
@@ -204,7 +204,7 @@ fn the_status_line_comes_along_if_wanted() {
     assert_eq!(world.run(&["init", "--yes", "--agent", "claude", "--status-line"]).code, Some(0));
     let text: serde_json::Value = serde_json::from_str(&settings(&world)).unwrap();
     let command = text["statusLine"]["command"].as_str().unwrap();
-    assert!(command.ends_with("/belay statusline"), "{command}");
+    assert!(command.contains("/belay statusline --home "), "{command}");
     assert_eq!(world.run(&["uninit", "--yes"]).code, Some(0));
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
 }

@@ -151,10 +151,12 @@ fn a_home_of_its_own_is_that_of_the_agents_hooks_too() {
 }
 
 #[test]
-fn a_value_that_would_change_nothing_is_refused() {
+fn a_setting_that_does_not_apply_to_one_run_is_refused() {
     let (world, _) = with_program("thing", "true");
-    let refused = world.run(&["run", "--set", "detect.budget.session_usd=1", "thing"]);
-    assert!(refused.code == Some(2) && refused.err.contains("--budget"), "{refused:?}");
+    let refused = world.run(&["run", "--set", "serve.idle_exit=1h", "thing"]);
+    assert!(refused.code == Some(2) && refused.err.contains("belay config set KEY VALUE"), "{refused:?}");
+    let refused = world.run(&["run", "--set", "detect.no_such_key=1", "thing"]);
+    assert!(refused.code == Some(1) && refused.err.contains("detect.no_such_key"), "{refused:?}");
 }
 
 #[test]

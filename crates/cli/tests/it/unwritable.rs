@@ -72,7 +72,7 @@ fn a_pause_applies_in_a_read_only_home() {
     let world = world();
     let script = "mount --bind \"$HOME\" \"$HOME\" && mount -o remount,bind,ro \"$HOME\" && \
                   for session in held free; do echo \"$session:\"; printf %s \"$PAYLOAD\" | sed s/SESSION/$session/ | \
-                  \"$0\" hook claude-code; done";
+                  \"$0\" hook claude-code --home \"$HOME/.local/state/belay\"; done";
     let mut command = world.program("unshare");
     command.args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_belay")]).env("PAYLOAD", payload("SESSION"));
     let output = command.stdin(Stdio::null()).output().unwrap();

@@ -83,7 +83,12 @@ impl World {
 
     /// An environment in which hooks start no resident process.
     pub(crate) fn alone() -> Self {
-        Self::new().var("BELAY_AUTOSTART", "false")
+        Self::new().without_autostart()
+    }
+
+    pub(crate) fn without_autostart(self) -> Self {
+        self.write("home/.config/belay/config.toml", "[hooks]\nautostart = false\n");
+        self
     }
 
     pub(crate) fn var(mut self, name: &str, value: impl AsRef<str>) -> Self {
@@ -114,7 +119,7 @@ impl World {
         let fixed = [("PATH", "/usr/bin:/bin"), ("TZ", "UTC"), ("USER", "ada")];
         // An agent may run the tests, but the commands under test must not count as called by it.
         let root = ("__BELAY_TEST_PROCESS_ROOT".to_owned(), std::process::id().to_string());
-        let mut vars = vec![own("HOME", "home"), own("XDG_RUNTIME_DIR", "run")];
+        let mut vars = vec![own("HOME", "home"), own("__BELAY_TEST_USER_HOME", "home"), own("XDG_RUNTIME_DIR", "run")];
         vars.extend(fixed.map(|(name, value)| (name.to_owned(), value.to_owned())));
         vars.push(root);
         vars.extend(self.vars.clone());
@@ -132,6 +137,12 @@ impl World {
     pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_belay"));
         command.args(args);
+        let is_called_by_agents = |name: &OsStr| name == "hook" || name == "statusline";
+        if command.get_args().next().is_some_and(is_called_by_agents) && !command.get_args().any(|arg| arg == "--home")
+        {
+            // As installed: these take no path from their environment.
+            command.args(self.paths().to_args().to_command_line());
+        }
         command
     }
 

@@ -130,6 +130,7 @@ fn without_a_finding_nothing_is_coloured() {
         reviews_waiting: 0,
         address: "",
         theme: None,
+        notices: &[],
         form_token: None,
         now: Timestamp::from_millis(1_763_470_100_000),
         zone: &zone,

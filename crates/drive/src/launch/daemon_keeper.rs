@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use belay_config::DurationSetting;
+use belay_hooks::daemon_autostart::{self, StartedBy};
 use belay_ipc::{Client, ClientError, DisconnectEvent, RunRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -67,7 +68,8 @@ pub(super) fn connect_or_start(
     idle_exit: DurationSetting,
     cancelled: impl Fn() -> bool,
 ) -> Result<Client, LaunchError> {
-    let BelayEnv { paths, env, home } = belay;
+    let BelayEnv { paths, env, called_by_agent, .. } = belay;
+    let by = if called_by_agent { StartedBy::Agent(env) } else { StartedBy::Person(env) };
     let absent = match Client::connect(paths, REQUEST_TIMEOUT) {
         Ok(client) => return Ok(client),
         Err(error @ ClientError::NotRunning(_)) => error,
@@ -81,8 +83,7 @@ pub(super) fn connect_or_start(
     let until = Instant::now() + START_TIMEOUT;
     while Instant::now() < until && !cancelled() {
         // Does nothing while another one is starting. One that was shutting down is gone at the next attempt.
-        belay_hooks::daemon_autostart::start(paths, env, home, executable, idle_exit)
-            .map_err(LaunchError::Autostart)?;
+        daemon_autostart::start(paths, by, executable, idle_exit).map_err(LaunchError::Autostart)?;
         if let Ok(client) = Client::connect(paths, REQUEST_TIMEOUT) {
             return Ok(client);
         }
@@ -171,7 +172,7 @@ impl<'a> DaemonKeeper<'a> {
             if is_over(over, backoff.next_delay()) {
                 return false;
             }
-            belay_hooks::daemon_autostart::clear_stale_start_marker(self.belay.paths);
+            daemon_autostart::clear_stale_start_marker(self.belay.paths);
             let client = self.connect(|| is_over(over, Duration::ZERO));
             let error = match client.and_then(|client| session.reattach(client, run)) {
                 Ok(()) if failures >= WARN_AFTER_FAILURES => {

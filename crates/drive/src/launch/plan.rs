@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use belay_agents::headless::HeadlessCommand;
+use belay_agents::install::BelayCommand;
 use belay_agents::launch::{LaunchCommand, LaunchContext};
 use belay_agents::{UserDirs, find, install};
 use belay_config::Paths;
@@ -34,8 +35,8 @@ pub struct LaunchPlan {
     user: UserDirs,
     /// URL of the proxy, if requests are relayed.
     pub proxy: Option<String>,
-    /// The executable that hooks call; `None` if the run needs no hooks.
-    hook_executable: Option<PathBuf>,
+    /// What hooks call; `None` if the run needs no hooks.
+    hook_command: Option<BelayCommand>,
     /// Belay's home directory, unless it is the default one.
     home: Option<String>,
     /// Working directory of the agent.
@@ -92,7 +93,7 @@ impl LaunchPlan {
             run,
             user,
             proxy: None,
-            hook_executable: (request.hooks && !installed).then(std::env::current_exe).transpose()?,
+            hook_command: (request.hooks && !installed).then(|| hook_command(belay.paths)).transpose()?,
             home: has_home.then(|| belay.paths.state().display().to_string()),
             folder,
             is_headless: false,
@@ -131,7 +132,7 @@ impl LaunchPlan {
             proxy: self.proxy.as_deref(),
             agent: &self.agent,
             run: &self.run,
-            belay: self.hook_executable.as_deref(),
+            belay: self.hook_command.as_ref(),
             user: &self.user,
             args: &self.args,
             folder: &self.folder,
@@ -212,12 +213,19 @@ fn has_hooks(paths: &Paths, dirs: &UserDirs, agent: &str, folder: &Path) -> bool
             dirs,
             scope: record.scope(),
             project: &project,
-            belay: &record.belay,
+            belay: &record.command(),
             read: &read,
         };
         let missing = install::installer(agent).and_then(|installer| installer.install(&setting).ok());
         missing.is_some_and(|missing| missing.is_empty())
     })
+}
+
+/// This program, and where state and configuration are. A variable in the environment of hooks must not move them: a
+/// repository may set it.
+fn hook_command(paths: &Paths) -> io::Result<BelayCommand> {
+    let program = std::env::current_exe()?.display().to_string();
+    Ok(BelayCommand { program, options: paths.to_args().to_options() })
 }
 
 /// A name that needs no escaping in a path.

@@ -1,4 +1,6 @@
 use super::*;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_state_directory_that_cannot_be_written_starts_one_process_too() {
@@ -8,9 +10,43 @@ fn a_state_directory_that_cannot_be_written_starts_one_process_too() {
         [("HOME", folder.path().join("file")), ("XDG_RUNTIME_DIR", folder.path().join("run"))].into_iter().collect();
     let paths = Paths::resolve(&env, None).unwrap();
     let idle = DurationSetting::new(Duration::from_secs(1));
-    let start = || start(&paths, &env, None, Path::new("/bin/true"), idle).unwrap();
+    let start = || start(&paths, StartedBy::Person(&env), Path::new("/bin/true"), idle).unwrap();
     assert!(start());
     assert!(!start(), "it has just been started");
     clear_start_marker(&paths);
     assert!(start());
+}
+
+#[test]
+fn a_hook_hands_nothing_over_that_redirects_or_loosens() {
+    let hostile = [
+        "BELAY_DRY_RUN",
+        "BELAY_WEBHOOK_URL",
+        "BELAY_LISTEN",
+        "BELAY_HOME",
+        "HOME",
+        "XDG_STATE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_RUNTIME_DIR",
+        "HTTPS_PROXY",
+        "SSL_CERT_FILE",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "TMPDIR",
+        "CI",
+        "LD_PRELOAD",
+    ];
+    let writable = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(writable.path(), Permissions::from_mode(0o777)).unwrap();
+    let path = format!("node_modules/.bin:{}:/usr/bin:/nowhere", writable.path().display());
+    let env: EnvSnapshot = hostile.iter().map(|name| (*name, "/hostile")).chain([("PATH", &*path)]).collect();
+    let given = StartedBy::Agent(&env).variables();
+    assert!(given.contains(&("PATH".to_owned(), "/usr/bin".into())), "{given:?}");
+    assert!(given.iter().all(|(_, value)| value != "/hostile"), "{given:?}");
+}
+
+#[test]
+fn a_run_hands_its_settings_over_but_not_its_key() {
+    let env: EnvSnapshot =
+        [("BELAY_DRY_RUN", "1"), ("BELAY_SESSION", "codex:1"), ("BELAY_HOME", "/h")].into_iter().collect();
+    assert_eq!(StartedBy::Person(&env).variables(), [("BELAY_DRY_RUN".to_owned(), "1".into())]);
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use belay_agents::install::Scope;
+use belay_agents::install::{BelayCommand, Scope};
 use belay_config::Paths;
 use belay_core::{Digest, Timestamp};
 use belay_fs::FileMode;
@@ -22,6 +22,9 @@ pub struct InstallRecord {
     pub at: Timestamp,
     /// The program that the hooks run.
     pub belay: String,
+    /// The options that they pass it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
     pub files: Vec<SavedFile>,
     /// Directories created for the files, innermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -51,6 +54,7 @@ impl InstallRecord {
             project: (scope == Scope::Project).then(|| project.to_owned()),
             at: Timestamp::UNKNOWN,
             belay: String::new(),
+            options: Vec::new(),
             files: Vec::new(),
             folders: Vec::new(),
         }
@@ -67,6 +71,11 @@ impl InstallRecord {
         let mut all: Vec<Self> = entries.filter_map(|entry| Self::read(&entry.ok()?.path())).collect();
         all.sort_by(|a, b| (&a.agent, &a.project).cmp(&(&b.agent, &b.project)));
         all
+    }
+
+    /// What the hooks call.
+    pub fn command(&self) -> BelayCommand {
+        BelayCommand { program: self.belay.clone(), options: self.options.clone() }
     }
 
     pub fn scope(&self) -> Scope {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use belay_agents::UserDirs;
-use belay_agents::install::{FileChange, HookInstaller, InstallContext, Scope, installers};
+use belay_agents::install::{BelayCommand, FileChange, HookInstaller, InstallContext, Scope, installers};
 use belay_config::{EnvSnapshot, Paths};
 
 use super::{InstallRecord, InstallerError, UninstallPlan, diff, install, read, restore, uninstall};
@@ -12,6 +12,7 @@ struct Home {
     folder: tempfile::TempDir,
     dirs: UserDirs,
     paths: Paths,
+    belay: BelayCommand,
 }
 
 impl Home {
@@ -21,11 +22,11 @@ impl Home {
         let env: EnvSnapshot = [("HOME", folder.path().to_str().expect("text"))].into_iter().collect();
         let paths = Paths::resolve(&env, Some(&folder.path().join("state"))).expect("paths");
         paths.create().expect("a state folder");
-        Self { folder, dirs, paths }
+        Self { folder, dirs, paths, belay: BelayCommand::new("/opt/belay/bin/belay") }
     }
 
     fn setting<'a>(&'a self, scope: Scope, project: &'a Path) -> InstallContext<'a> {
-        InstallContext { dirs: &self.dirs, scope, project, belay: "/opt/belay/bin/belay", read: &read }
+        InstallContext { dirs: &self.dirs, scope, project, belay: &self.belay, read: &read }
     }
 
     /// Every file outside Belay's own folder, with what it holds.
@@ -137,7 +138,8 @@ fn a_new_belay_takes_the_place_of_the_old_one() {
     let home = furnished();
     let before = home.files();
     let old = home.setting(Scope::User, Path::new("/nowhere"));
-    let new = InstallContext { belay: "/usr/local/bin/belay", ..home.setting(Scope::User, Path::new("/nowhere")) };
+    let belay = BelayCommand::new("/usr/local/bin/belay");
+    let new = InstallContext { belay: &belay, ..home.setting(Scope::User, Path::new("/nowhere")) };
     for recipe in installers() {
         install_all(&home, recipe, &old);
         install_all(&home, recipe, &new);

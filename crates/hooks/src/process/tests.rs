@@ -2,7 +2,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use belay_config::EnvSnapshot;
+use belay_config::{EnvSnapshot, PathArgs};
 use belay_core::event::{OperatorDecision, SessionStarted};
 use belay_core::{Body, Event, SessionKey, Source, Timestamp};
 use belay_engine::{Engine, EngineOptions};
@@ -19,12 +19,13 @@ fn read(args: &[&str]) -> HookArgs {
 fn invalid_arguments_are_ignored() {
     let all = read(&["copilot", "preToolUse", "--home", "/h"]);
     assert_eq!((all.agent.as_str(), all.event.as_deref()), ("copilot", Some("preToolUse")));
-    assert_eq!(all.home, Some(PathBuf::from("/h")));
-    let odd = read(&["--what", "codex", "--home=/x", "-z", "Stop", "and", "more"]);
+    assert_eq!(all.paths.home, Some(PathBuf::from("/h")));
+    let odd = read(&["--what", "codex", "--home=/x", "-z", "Stop", "and", "more", "--runtime-dir", "/r"]);
     assert_eq!((odd.agent.as_str(), odd.event.as_deref()), ("codex", Some("Stop")));
-    assert_eq!(odd.home, Some(PathBuf::from("/x")));
+    let paths = PathArgs { home: Some("/x".into()), runtime_dir: Some("/r".into()), user_config: None };
+    assert_eq!(odd.paths, paths);
     assert_eq!(read(&[]), HookArgs::default());
-    assert!(read(&["--home"]).home.is_none());
+    assert!(read(&["--home"]).paths.home.is_none());
 }
 
 #[test]

@@ -76,6 +76,7 @@ pub(super) struct Reader {
     name: Option<String>,
     address: String,
     home: Option<String>,
+    notices: Vec<String>,
     fragment: Option<String>,
     /// A person opened the page in a tab.
     opened: bool,
@@ -92,6 +93,7 @@ impl Reader {
             name: login.and_then(|login| Author::Login(login).default_name()),
             address: headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned(),
             home: shared.config.paths.user_home().map(|home| home.display().to_string()),
+            notices: if fragment.is_none() { shared.config.notices() } else { Vec::new() },
             opened: fragment.is_none() && login::is_browser_navigation(headers),
             fragment,
         }
@@ -106,6 +108,7 @@ impl Reader {
             reviews_waiting: 0,
             address: &self.address,
             theme: self.theme,
+            notices: &self.notices,
             form_token: self.form_token.as_deref(),
             reader: self.name.as_deref(),
             home: self.home.as_deref(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use belay_agents::hook::HookPoint;
-use belay_agents::install::{FileChange, InstallContext, Scope};
+use belay_agents::install::{BelayCommand, FileChange, InstallContext, Scope};
 use belay_agents::spec::HookSpec;
 use belay_agents::{AgentSpec, UserDirs, find};
 use belay_clock::now;
@@ -43,7 +43,12 @@ fn row(context: &Context, dirs: &UserDirs, record: &InstallRecord) -> Option<Che
         let finding = format!("the hooks of {name} call {}, which does not exist", record.belay);
         return Some(CheckResult::failed(CHECK, finding).fix(again));
     }
-    let setting = InstallContext { dirs, scope: record.scope(), project: &project, belay: &record.belay, read: &read };
+    let options = match record.scope() {
+        Scope::User => context.paths.to_args().to_options(),
+        Scope::Project => Vec::new(),
+    };
+    let belay = BelayCommand { program: record.belay.clone(), options };
+    let setting = InstallContext { dirs, scope: record.scope(), project: &project, belay: &belay, read: &read };
     if let Some(finding) = short_permission_hook(context, hooks, &setting, &name) {
         return Some(CheckResult::warning(CHECK, finding).fix(again));
     }

@@ -42,6 +42,10 @@ fn running(status: &StatusResponse) -> Vec<CheckResult> {
             format!("running version {}, but this command is version {}", status.version, belay_server::VERSION);
         rows.push(CheckResult::warning(CHECK, finding).fix("restart it: `belay stop`, then `belay serve`"));
     }
+    rows.extend(status.notices.iter().map(|notice| {
+        CheckResult::warning(CHECK, notice.trim_end_matches('.'))
+            .fix("if you did not mean this, unset it and restart: `belay stop`, then `belay serve`")
+    }));
     if let Some(problem) = &status.health.problem {
         let finding =
             format!("{problem}; {} events wait in memory, {} were lost", status.health.spooled, status.health.dropped);
