@@ -6,6 +6,10 @@ import { join } from "node:path";
 /** How often a process looks whether the one that started it still runs, in milliseconds. */
 const PARENT_POLL = 500;
 
+/** How often the end of killed processes is looked for, in milliseconds, and for how long. */
+const KILL_POLL = 10;
+const CLEAN_UP_TIMEOUT = 60_000;
+
 /** A folder for everything that this process and its children make. `run.js` sets it for the files of the suite. */
 const root = process.env.BELAY_TEST_ROOT ?? mkdtempSync(join(tmpdir(), "belay-browser-"));
 
@@ -42,16 +46,25 @@ export function processesOf(folder) {
     });
 }
 
-/** Ends what runs in the folder, this process aside, and removes it. */
+/** Ends what runs in the folder, this process aside, and removes it. Never throws: the process would not exit. */
 function cleanUp() {
-  for (const pid of processesOf(root)) {
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch {
-      // It has ended by itself.
+  const deadline = Date.now() + CLEAN_UP_TIMEOUT;
+  // A process writes until its end, which is later than the signal.
+  for (let pids = processesOf(root); pids.length && Date.now() < deadline; pids = processesOf(root)) {
+    for (const pid of pids) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It has ended by itself.
+      }
     }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, KILL_POLL);
   }
-  rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+  try {
+    rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+  } catch (error) {
+    console.error(`cannot remove ${root}: ${error}`);
+  }
 }
 
 if (owned) process.on("exit", cleanUp);

@@ -1,6 +1,6 @@
 // A temporary home with a real resident process, and the commands and hooks that use it.
 import { spawn } from "node:child_process";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { newFolder } from "./lifetime.js";
@@ -46,6 +46,8 @@ export class World {
   static async start({ settings = [], timezone = "UTC" } = {}) {
     const folder = newFolder("world");
     for (const below of ["home", "run", "code", ...PROJECTS.map((name) => join("home/src", name))]) await mkdir(join(folder, below), { recursive: true });
+    await mkdir(join(folder, "home/.config/belay"), { recursive: true });
+    await writeFile(join(folder, "home/.config/belay/config.toml"), "[hooks]\nautostart = false\n");
     const world = new World(folder, await freePort(), settings, timezone);
     await world.serve();
     return world;
@@ -63,7 +65,8 @@ export class World {
       PATH: "/usr/bin:/bin",
       TZ: this.timezone,
       USER: "ada",
-      BELAY_AUTOSTART: "false",
+      // Hooks take no path from their environment.
+      __BELAY_TEST_USER_HOME: join(this.folder, "home"),
       // On a busy machine, hooks must not decide without the resident process.
       BELAY_HOOK_TIMEOUT: "5s",
       // An agent may run the tests, but the commands under test must not count as called by it.

@@ -19,6 +19,8 @@ for (const signal of /** @type {const} */ (["SIGTERM", "SIGINT", "SIGHUP", "SIGK
     t.after(() => rm(root, { recursive: true, force: true }));
     const env = { PATH: process.env.PATH, BELAY_TEST_BINARY: process.env.BELAY_TEST_BINARY, BELAY_TEST_CHROMIUM: process.env.BELAY_TEST_CHROMIUM, TMPDIR: root };
     const suite = spawn(process.execPath, [RUN, ENDLESS], { env, stdio: ["ignore", "pipe", "inherit"] });
+    // Otherwise a suite that does not end keeps this file from ending, too.
+    t.after(() => suite.kill("SIGKILL"));
     const ended = new Promise((done) => suite.once("close", done));
     let out = "";
     suite.stdout.setEncoding("utf8").on("data", (text) => (out += text));
