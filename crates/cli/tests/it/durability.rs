@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex};
-use std::time::Duration;
 
 use belay_core::event::{Note, OperatorDecision};
 use belay_core::{Body, Event, Excerpt, SessionKey, Source, Timestamp};
@@ -66,7 +65,7 @@ fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
             return promised;
         }
         lives = now.lives;
-        let Ok(mut client) = Client::connect(&world.paths(), Duration::from_secs(20)) else { continue };
+        let Ok(mut client) = Client::connect(&world.paths(), PATIENCE) else { continue };
         loop {
             number += 1;
             let own = SessionKey::new("claude-code", format!("writer-{writer}-{generation}"));

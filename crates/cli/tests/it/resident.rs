@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use belay_core::SessionKey;
 use belay_ipc::{Client, SubscribeRequest};
@@ -99,7 +98,7 @@ impl Serve {
 /// One HTTP exchange.
 pub(crate) fn http(address: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
@@ -135,5 +134,5 @@ pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], a
 }
 
 pub(crate) fn client(world: &World) -> Client {
-    Client::connect(&world.paths(), Duration::from_secs(30)).unwrap()
+    Client::connect(&world.paths(), PATIENCE).unwrap()
 }

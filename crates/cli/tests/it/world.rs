@@ -11,8 +11,8 @@ use std::time::Duration;
 use notify::{RecursiveMode, Watcher};
 use regex::Regex;
 
-/// Timeout of every wait; far longer than needed on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of every wait. Only a hang reaches it: a fast machine needs less than 20 s.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs `wait` and panics after [`PATIENCE`].
 pub(crate) fn within<T: Send + 'static>(what: &str, wait: impl FnOnce() -> T + Send + 'static) -> T {
@@ -55,6 +55,28 @@ static HANGUPS: LazyLock<()> = LazyLock::new(|| {
 pub(crate) struct World {
     folder: tempfile::TempDir,
     vars: Vec<(String, String)>,
+}
+
+impl Drop for World {
+    /// Ends what the test has left running, such as a resident process that a hook started.
+    fn drop(&mut self) {
+        for process in processes_of(self.folder.path()) {
+            // It may have ended by itself.
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// The processes whose environment or command line names the folder, where `/proc` tells.
+fn processes_of(folder: &Path) -> Vec<rustix::process::Pid> {
+    let folder = folder.as_os_str().as_encoded_bytes();
+    let names_it = |path: PathBuf| std::fs::read(path).is_ok_and(|text| memchr::memmem::find(&text, folder).is_some());
+    let ids = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
+        let id: i32 = entry.file_name().to_str()?.parse().ok()?;
+        (names_it(entry.path().join("environ")) || names_it(entry.path().join("cmdline"))).then_some(id)
+    });
+    let own = std::process::id().cast_signed();
+    ids.filter(|id| *id != own).filter_map(rustix::process::Pid::from_raw).collect()
 }
 
 /// The output of a command.

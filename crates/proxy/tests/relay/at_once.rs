@@ -6,7 +6,7 @@ use std::time::Duration;
 use belay_core::{Body, Event, Verdict};
 use tokio::sync::oneshot;
 
-use crate::support::{Bench, Peer, bench, bench_with, ok};
+use crate::support::{Bench, PATIENCE, Peer, bench, bench_with, ok};
 
 const END: &str = r#""tools":[1]}"#;
 
@@ -130,7 +130,7 @@ fn an_answer_that_is_dropped_on_its_way_is_told_as_far_as_it_came() {
         (bench, client, upstream)
     });
     drop(runtime);
-    bench.relay.flush_recorder(Duration::from_secs(30));
+    bench.relay.flush_recorder(PATIENCE);
     let later = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let events = later.block_on(settled(&bench));
     assert_eq!(kinds(&events), ["session_started", "model_asked", "prompt", "model_answered"]);
@@ -152,7 +152,7 @@ async fn a_run_is_drained_when_its_last_response_is_recorded() {
         tokio::task::spawn_blocking(move || relay.drain_run("opencode:run", timeout))
     };
     assert!(!drain(Duration::from_millis(1)).await.unwrap(), "its response is open");
-    let drained = drain(Duration::from_secs(30));
+    let drained = drain(PATIENCE);
     upstream.send(chunk("data: [DONE]\n\n") + "0\r\n\r\n").await;
     assert!(drained.await.unwrap());
     assert_eq!(answers(&bench.judge.events()), 1);

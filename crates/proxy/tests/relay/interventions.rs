@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use belay_core::{Body, Event, Timestamp, Verdict};
 
-use crate::support::{Bench, Peer, bench, bench_with, ok};
+use crate::support::{Bench, PATIENCE, Peer, bench, bench_with, ok};
 
 fn hold(reason: &str) -> Verdict {
     Verdict::Hold { incident: "inc-1".to_owned(), reason: reason.to_owned(), until: None, plan_required: false }
@@ -187,7 +187,7 @@ async fn an_agent_that_leaves_while_it_is_held_is_let_go() {
     let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
     drop(held(&bench).await);
     let gone = bench.relay.wait_idle();
-    tokio::time::timeout(Duration::from_secs(30), gone).await.expect("the request to be dropped");
+    tokio::time::timeout(PATIENCE, gone).await.expect("the request to be dropped");
     assert_eq!(bench.relay.bytes_buffered(), 0, "and nothing of it is kept");
 }
 

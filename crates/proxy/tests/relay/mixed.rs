@@ -9,7 +9,7 @@ use std::time::Duration;
 use belay_core::{Body, Event};
 use tokio::io::AsyncReadExt;
 
-use crate::support::{Bench, Peer, bench};
+use crate::support::{Bench, PATIENCE, Peer, bench};
 
 const SESSIONS: usize = 8;
 const TURNS: usize = 24;
@@ -45,8 +45,8 @@ async fn told_once(bench: &Arc<Bench>) {
     }
     sessions.join_all().await;
     upstream.abort();
-    tokio::time::timeout(Duration::from_secs(30), bench.relay.wait_idle()).await.expect("all to be over");
-    bench.relay.flush_recorder(Duration::from_secs(30));
+    tokio::time::timeout(PATIENCE, bench.relay.wait_idle()).await.expect("all to be over");
+    bench.relay.flush_recorder(PATIENCE);
     let events = bench.judge.heard(|_| true).await;
     for session in 0..SESSIONS {
         let id = format!("s{session}");

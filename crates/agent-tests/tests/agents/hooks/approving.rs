@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::belay::Belay;
 
 /// Reached only if something hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 const COMMAND: &str = "touch made-by-agent";
 
