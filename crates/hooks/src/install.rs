@@ -60,13 +60,45 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
+/// Hooks that were just installed, and what was there before.
+#[derive(Debug)]
+pub struct Installation<'a> {
+    record: InstallRecord,
+    previous: Option<InstallRecord>,
+    changes: &'a [FileChange],
+}
+
+impl Installation<'_> {
+    /// Restores the files and the record that were there before.
+    pub fn roll_back(self, paths: &Paths) -> Result<(), InstallerError> {
+        let invert = |change: &FileChange| FileChange {
+            path: change.path.clone(),
+            before: change.after.clone(),
+            after: change.before.clone(),
+        };
+        let inverse: Vec<_> = self.changes.iter().map(invert).collect();
+        files::check(&inverse)?;
+        files::write(&inverse)?;
+        self.forget(paths)
+    }
+
+    /// Restores the record, after its files.
+    fn forget(self, paths: &Paths) -> Result<(), InstallerError> {
+        files::remove_empty(&self.record.folders);
+        match self.previous {
+            Some(previous) => previous.save(paths),
+            None => self.record.delete(paths),
+        }
+    }
+}
+
 /// Writes the install record, then all changes or none.
-pub fn install(
+pub fn install<'a>(
     paths: &Paths,
     recipe: &dyn HookInstaller,
     setting: &InstallContext<'_>,
-    changes: &[FileChange],
-) -> Result<InstallRecord, InstallerError> {
+    changes: &'a [FileChange],
+) -> Result<Installation<'a>, InstallerError> {
     files::check(changes)?;
     files::check_project_links(setting, changes)?;
     let known = InstallRecord::find(paths, recipe.agent(), setting.scope, setting.project);
@@ -87,15 +119,14 @@ pub fn install(
     receipt.options.clone_from(&setting.belay.options);
     receipt.at = belay_clock::now();
     receipt.save(paths)?;
-    if let Err(error) = files::write(changes) {
-        files::remove_empty(&receipt.folders);
-        match known {
-            Some(known) => known.save(paths)?,
-            None => receipt.delete(paths)?,
+    let installation = Installation { record: receipt, previous: known, changes };
+    match files::write(changes) {
+        Ok(()) => Ok(installation),
+        Err(error) => {
+            installation.forget(paths)?;
+            Err(error)
         }
-        return Err(error);
     }
-    Ok(receipt)
 }
 
 /// Computes the changes that remove the hooks.

@@ -217,19 +217,28 @@ fn install_hooks(
     status_line: bool,
 ) -> Result<Outcome, CommandError> {
     let changes = plan_changes(setting, installer, status_line)?;
+    let mut installation = None;
     if !changes.is_empty() {
         let confirmation = job.confirm(installer, &changes, &format!("Install the hooks of {}?", name(installer)))?;
         if let Some(outcome) = confirmation.rejection(&changes) {
             return Ok(outcome);
         }
-        install::install(&job.context.paths, installer, setting, &changes)?;
+        installation = Some(install::install(&job.context.paths, installer, setting, &changes)?);
     } else if job.args.dry_run {
         return Ok(Outcome::Already);
     }
     // Runs the hook as the agent will; the session that it creates is archived.
     match install::run_self_test(&job.context.paths, installer, setting) {
         Ok(session) => super::decide::archive_quietly(job.context, &session),
-        Err(error) => return Ok(Outcome::Silent(error.to_string())),
+        Err(error) => {
+            let problem = error.to_string();
+            // Hooks that do not work would only slow the agent down.
+            return Ok(match installation.map(|installation| installation.roll_back(&job.context.paths)) {
+                Some(Ok(())) => Outcome::RolledBack(problem),
+                Some(Err(error)) => Outcome::Silent(format!("{problem}; they cannot be removed: {error}")),
+                None => Outcome::Silent(problem),
+            });
+        }
     }
     Ok(if changes.is_empty() {
         Outcome::Already

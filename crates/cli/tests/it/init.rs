@@ -8,7 +8,7 @@ use crate::terminal::{Terminal, end, start};
 use crate::world::World;
 
 /// A machine with three agents. The output of `--version` does not matter here.
-fn furnished() -> World {
+pub(crate) fn furnished() -> World {
     let world = World::new();
     for agent in ["claude", "codex", "copilot"] {
         let path = world.write(&format!("bin/{agent}"), "#!/bin/sh\necho 1.0.0\n");
@@ -210,13 +210,24 @@ fn the_status_line_comes_along_if_wanted() {
 }
 
 #[test]
-fn a_failed_self_test_is_reported() {
+fn a_failed_self_test_takes_the_change_back() {
     let world = furnished();
     // The hook runs, but its event is lost: the store is damaged.
-    world.write("home/.local/state/belay/belay.db", "no database at all, and long enough to be looked at");
-    let said = world.run(&["init", "--yes", "--agent", "claude"]);
+    let store = world.write("home/.local/state/belay/belay.db", "no database at all, and long enough to be looked at");
+    let said = world.run(&["init", "--yes"]);
     assert_eq!(said.code, Some(1));
-    assert!(said.out.contains("installed, but the test hook failed"), "{said:?}");
+    assert_eq!(said.out.matches("not installed, because the test hook failed").count(), 3, "{said:?}");
+    assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
+    assert!(!world.path("home/.codex").exists() && !world.path("home/.copilot").exists());
+    std::fs::remove_file(store).unwrap();
+    assert_eq!(world.run(&["init", "--yes"]).code, Some(0));
+    // Hooks that were there already stay, with the record that removes them.
+    world.write("home/.local/state/belay/belay.db", "no database at all, and long enough to be looked at");
+    let with_status_line = world.run(&["init", "--yes", "--agent", "claude", "--status-line"]);
+    assert_eq!(with_status_line.code, Some(1), "{with_status_line:?}");
+    assert!(settings(&world).contains("hook claude-code") && !settings(&world).contains("statusLine"));
+    assert_eq!(world.run(&["uninit", "--yes"]).code, Some(0));
+    assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
 }
 
 #[test]

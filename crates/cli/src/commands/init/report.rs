@@ -34,6 +34,8 @@ pub(super) enum Outcome {
     Unasked,
     /// The hooks are installed, but the self-test failed.
     Silent(String),
+    /// The self-test failed, and the files are as before.
+    RolledBack(String),
     Failed(CommandError),
 }
 
@@ -46,6 +48,7 @@ impl Outcome {
             Self::Declined => "declined",
             Self::Unasked => "unasked",
             Self::Silent(_) => "silent",
+            Self::RolledBack(_) => "rolled_back",
             Self::Failed(_) => "failed",
         }
     }
@@ -59,7 +62,7 @@ impl Outcome {
                 row["kept"] = json!(aside);
             }
             Self::Planned(changes) => row["changes"] = changes.iter().map(change_json).collect(),
-            Self::Silent(problem) => row["problem"] = problem.as_str().into(),
+            Self::Silent(problem) | Self::RolledBack(problem) => row["problem"] = problem.as_str().into(),
             Self::Failed(error) => row["problem"] = error.message().into(),
             Self::Already | Self::Declined | Self::Unasked => {}
         }
@@ -76,6 +79,7 @@ impl Outcome {
             Self::Silent(problem) => {
                 format!("XX  {name}: installed, but the test hook failed: {problem}")
             }
+            Self::RolledBack(problem) => format!("XX  {name}: not installed, because the test hook failed: {problem}"),
             Self::Failed(error) => format!("XX  {name}: {}", error.message()),
         }
     }
@@ -135,7 +139,8 @@ impl<'a> Report<'a> {
     }
 
     pub(super) fn add(&mut self, agent: &str, name: &str, outcome: Outcome, notes: Vec<String>) -> std::io::Result<()> {
-        self.failed |= matches!(outcome, Outcome::Silent(_) | Outcome::Failed(_) | Outcome::Unasked);
+        self.failed |=
+            matches!(outcome, Outcome::Silent(_) | Outcome::RolledBack(_) | Outcome::Failed(_) | Outcome::Unasked);
         self.unasked |= matches!(outcome, Outcome::Unasked);
         self.is_any_done |= matches!(outcome, Outcome::Done { .. } | Outcome::Already);
         self.is_any_declined |= matches!(outcome, Outcome::Declined);
