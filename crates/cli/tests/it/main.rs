@@ -21,6 +21,7 @@ mod exec;
 mod explain;
 mod history;
 mod hook;
+mod hook_environment;
 mod http;
 mod import;
 mod init;

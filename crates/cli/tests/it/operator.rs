@@ -10,7 +10,7 @@ use crate::terminal::{Terminal, end, start};
 use crate::world::{Said, World, call, lines};
 
 /// A paused session, and a program by the name of an agent that runs shell commands.
-fn world() -> World {
+pub(crate) fn world() -> World {
     prepare(World::alone())
 }
 
@@ -23,14 +23,14 @@ fn prepare(world: World) -> World {
 }
 
 /// A command as the agent runs it, in a shell of its own.
-fn agent(world: &World, args: &str) -> Command {
+pub(crate) fn agent(world: &World, args: &str) -> Command {
     let belay = env!("CARGO_BIN_EXE_belay");
     let mut command = world.program(world.path("bin/claude").to_str().unwrap());
     command.args(["-c", &format!("sh -c '{belay} {args}; exit $?'; exit $?")]);
     command
 }
 
-fn agent_runs(world: &World, args: &str) -> Said {
+pub(crate) fn agent_runs(world: &World, args: &str) -> Said {
     let output = agent(world, args).output().unwrap();
     Said {
         out: String::from_utf8(output.stdout).unwrap(),
