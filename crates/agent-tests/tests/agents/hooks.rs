@@ -5,6 +5,7 @@ mod approving;
 mod belay;
 mod faults;
 mod healthy;
+mod hostile_repository;
 mod looping;
 mod parallel_sessions;
 mod pausing;
@@ -16,6 +17,7 @@ belay_agent_tests::for_each_agent! {
     healthy::healthy_work_is_not_disturbed,
     parallel_sessions::parallel_sessions_and_calls_do_not_mix,
     faults::killing_the_resident_process_changes_nothing,
+    hostile_repository::a_hostile_repository_loosens_nothing,
     faults::an_agent_continues_without_a_working_belay,
 }
 
