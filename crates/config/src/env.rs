@@ -242,7 +242,8 @@ pub fn reference_page() -> String {
     let mut page = String::from(
         "# Environment variables\n\n\
          A variable that sets a configuration key overrides the user's and the project's file; `--set KEY=VALUE`\n\
-         overrides the variable. An empty variable counts as unset. This page is generated from the registry in\n\
+         overrides the variable. An empty variable counts as unset. Hooks take no setting from their environment, which\n\
+         belongs to the agent. This page is generated from the registry in\n\
          `crates/config/src/env.rs`.\n\n\
          | variable | key | effect | example |\n|---|---|---|---|\n",
     );

@@ -1,5 +1,6 @@
 //! The log of the hook process, whose standard streams belong to the agent.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,6 +14,21 @@ const ROTATE_ABOVE_BYTES: u64 = 1024 * 1024;
 
 /// How much of the end of the file [`append_once`] reads.
 const TAIL_BYTES: u64 = 8 * 1024;
+
+/// What follows the name of a variable in a line about the environment of hooks.
+const IN_ENVIRONMENT: &str = " is set in the environment of hooks";
+
+/// Notes a variable in the environment of hooks, and what it does there.
+pub(crate) fn append_variable(logs: &Path, now: Timestamp, agent: &str, name: &str, effect: &str) {
+    append_once(logs, now, agent, &format!("{name}{IN_ENVIRONMENT} {effect}"));
+}
+
+/// The variables that the last lines note.
+pub fn noted_variables(logs: &Path) -> BTreeSet<String> {
+    let tail = tail(&logs.join("hook.log")).unwrap_or_default();
+    let before = tail.lines().filter_map(|line| line.split_once(IN_ENVIRONMENT));
+    before.filter_map(|(before, _)| before.rsplit(' ').next().map(str::to_owned)).collect()
+}
 
 /// Appends a line unless one of the last lines has the same text: hooks run for every call.
 pub(crate) fn append_once(logs: &Path, now: Timestamp, agent: &str, problem: &str) {

@@ -140,14 +140,11 @@ impl HookArgs {
 /// Says once in `hook.log` which variables a hook found and does not take, or cannot refuse.
 fn log_suspicious_variables(paths: &Paths, now: Timestamp, agent: &str, names: &[String]) {
     for name in names {
-        let problem = match name.starts_with("BELAY_") {
-            true => format!(
-                "{name} is set in the environment of hooks and has no effect there; for one run, use `belay run --set \
-                 KEY=VALUE` or `belay run --observe`"
-            ),
-            false => format!("{name} is set in the environment of hooks and loads code into them"),
+        let effect = match name.starts_with("BELAY_") {
+            true => "and has no effect there; for one run, use `belay run --set KEY=VALUE` or `belay run --observe`",
+            false => "and loads code into them",
         };
-        hook_log::append_once(&paths.logs(), now, agent, &problem);
+        hook_log::append_variable(&paths.logs(), now, agent, name, effect);
     }
 }
 

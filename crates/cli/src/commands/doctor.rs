@@ -90,6 +90,7 @@ const CHECKS: &[Check] = &[
     resident::log,
     agents::agents,
     hooks::hooks,
+    hooks::environment,
     alerts::alert_checks,
 ];
 

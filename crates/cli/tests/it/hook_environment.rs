@@ -106,6 +106,8 @@ fn a_repository_neither_loosens_nor_moves_what_a_hook_decides() {
     let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
     let named = |name: &str| log.matches(&format!("{name} is set in the environment of hooks")).count();
     assert_eq!((named("BELAY_DRY_RUN"), named("BELAY_HOME")), (1, 0), "named once: {log}");
+    let doctor = world.run(&["doctor"]);
+    assert!(doctor.out.contains("set in the environment of hooks: BELAY_DRY_RUN, BELAY_HTTP"), "{doctor:?}");
 }
 
 #[test]

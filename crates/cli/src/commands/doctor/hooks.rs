@@ -10,6 +10,7 @@ use belay_agents::{AgentSpec, UserDirs, find};
 use belay_clock::now;
 use belay_config::Strictness;
 use belay_core::{Source, Timestamp, format};
+use belay_hooks::hook_log;
 use belay_hooks::install::{InstallRecord, SELF_TEST_SESSION_PREFIX, read};
 use belay_store::{EventQuery, Order, SessionQuery};
 
@@ -29,6 +30,22 @@ pub(super) fn hooks(context: &Context) -> Vec<CheckResult> {
     let Some(dirs) = UserDirs::for_current_user() else { return Vec::new() };
     let records = InstallRecord::all(&context.paths);
     records.iter().filter_map(|record| row(context, &dirs, record)).collect()
+}
+
+/// Variables that a repository or a shell sets for hooks.
+pub(super) fn environment(context: &Context) -> Vec<CheckResult> {
+    let logs = context.paths.logs();
+    let noted = hook_log::noted_variables(&logs);
+    if noted.is_empty() {
+        return Vec::new();
+    }
+    let names = noted.into_iter().collect::<Vec<_>>().join(", ");
+    let fix = format!(
+        "hooks take no setting from it; find out who sets it: your shell, the agent's settings, or the settings of a \
+         repository. {} says which agent",
+        logs.join("hook.log").display()
+    );
+    vec![CheckResult::warning(CHECK, format!("set in the environment of hooks: {names}")).fix(fix)]
 }
 
 fn row(context: &Context, dirs: &UserDirs, record: &InstallRecord) -> Option<CheckResult> {
