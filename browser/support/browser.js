@@ -1,6 +1,7 @@
 // The one browser of the suite, and pages that fail a test if something is wrong with them.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { WAIT_TIMEOUT } from "./world.js";
 
@@ -90,12 +91,24 @@ export class Profile {
   }
 
   async #close() {
-    await this.context.close();
-    await this.browser.close();
+    await settled(this.context.close(), "a profile");
+    await settled(this.browser.close(), "a connection to the browser");
     const unexpected = this.problems.filter((problem) => !this.tolerated.some((pattern) => pattern.test(problem)));
     assert.deepEqual(unexpected, [], "pages report problems");
     assert.equal(this.world.crashed, false, `the server crashed: ${this.world.errors}`);
   }
+}
+
+/**
+ * Waits for the browser to close something. Rarely, it never does; what the test has checked is true nevertheless.
+ * @param {Promise<void>} closed
+ * @param {string} what
+ */
+async function settled(closed, what) {
+  const given = new AbortController();
+  const gaveUp = setTimeout(WAIT_TIMEOUT, "gave up", { signal: given.signal }).catch(() => null);
+  if (await Promise.race([closed, gaveUp])) console.error(`the browser has not closed ${what}`);
+  given.abort();
 }
 
 /**

@@ -4,6 +4,11 @@ import * as node from "node:test";
 /** The slowest test takes 12 s on a fast machine. */
 const TEST_TIMEOUT = 600_000;
 
+/** How long a file may run on after its tests, such as for a connection that does not close. */
+const EXIT_TIMEOUT = 60_000;
+
+node.after(() => void setTimeout(() => process.exit(), EXIT_TIMEOUT).unref());
+
 /** @typedef {(context: import("node:test").TestContext) => Promise<void> | void} Run */
 
 /**
