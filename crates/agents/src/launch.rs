@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
 use belay_fs::Links;
+use belay_fs::repository::Repository;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
@@ -148,8 +149,8 @@ impl LaunchContext<'_> {
     }
 
     /// The work tree of the agent's directory, or the directory itself.
-    pub(crate) fn project(&self) -> &Path {
-        self.folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(self.folder)
+    pub(crate) fn project(&self) -> PathBuf {
+        Repository::find(self.folder).map_or_else(|| self.folder.to_owned(), |repository| repository.root)
     }
 
     /// The key of the run in base URLs and in the environment of its hooks.

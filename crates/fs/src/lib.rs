@@ -10,11 +10,13 @@
 //! - [`Dir::open_below`] opens a directory inside a project and refuses a link anywhere between the two.
 //!   Its methods read and replace files by name, relative to the open directory.
 //! - [`replace_file`] writes a new file and renames it over the old name. It replaces a link instead of following it.
+//! - [`repository::Repository`] finds the repository of a directory.
 //! - [`atomic_write`] does the same for the user's own configuration, where a link is followed: people keep such files
 //!   in another directory and link to them.
 
 mod dir;
 mod open;
+pub mod repository;
 mod write;
 
 pub use dir::Dir;

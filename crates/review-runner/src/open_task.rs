@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use belay_clock::now;
 use belay_drive::workspace::Workspace;
+use belay_fs::repository::Repository;
 use belay_ipc::views::ReviewSummaryView;
 use belay_review::Task;
 use belay_review::task::{BuildStart, Record, WorkspaceMode};
@@ -81,7 +82,7 @@ impl OpenTask {
     /// the whole repository.
     pub(crate) fn exclusive_dir(&self) -> Option<PathBuf> {
         let folder = Path::new(&self.task.spec.folder);
-        let repository = folder.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
-        (self.task.spec.workspace == WorkspaceMode::InPlace).then(|| repository.unwrap_or(folder).to_owned())
+        let root = || Repository::find(folder).map_or_else(|| folder.to_owned(), |repository| repository.root);
+        (self.task.spec.workspace == WorkspaceMode::InPlace).then(root)
     }
 }

@@ -91,7 +91,7 @@ fn files(context: &LaunchContext<'_>) -> Vec<Value> {
     let config = context.env_var("XDG_CONFIG_HOME").map_or_else(|| context.user.home.join(".config"), Into::into);
     // From the root of the project down to here: the nearest one wins.
     let project = context.project();
-    let inside = context.folder.ancestors().take_while(|folder| folder.starts_with(project)).collect::<Vec<_>>();
+    let inside = context.folder.ancestors().take_while(|folder| folder.starts_with(&project)).collect::<Vec<_>>();
     let inside = inside.iter().rev().flat_map(|folder| [folder.to_path_buf(), folder.join(".opencode")]);
     let folders = std::iter::once(config.join("opencode")).chain(inside);
     let files = folders.flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));

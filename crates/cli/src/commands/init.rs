@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use belay_agents::install::{BelayCommand, FileChange, HookInstaller, InstallContext, Scope, installer, installers};
 use belay_agents::spec::Maturity;
 use belay_agents::{UserDirs, find};
+use belay_fs::repository::Repository;
 use belay_hooks::install::{self, InstallRecord, UninstallPlan};
 use clap::Args;
 
@@ -66,7 +67,7 @@ impl<'a> InstallJob<'a> {
     fn new(context: &'a Context, args: &'a InstallArgs) -> Result<Self, CommandError> {
         let dirs = UserDirs::for_current_user().ok_or_else(|| CommandError::new("cannot find your home directory"))?;
         let here = std::env::current_dir()?;
-        let repository = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here).to_owned();
+        let repository = Repository::find(&here).map_or(here, |repository| repository.root);
         // Project settings are shared between machines, so they name the program without its path.
         let belay = match args.project {
             true => BelayCommand::new("belay"),

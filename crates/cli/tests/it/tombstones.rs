@@ -1,7 +1,10 @@
 //! `belay tombstones`, and the tombstones shown to the next sessions of a project.
 
+use std::path::Path;
+
 use serde_json::json;
 
+use crate::hook::{hook, payload};
 use crate::world::{World, session_starts};
 
 /// How each agent reports a session start, and where its model reads the reply.
@@ -40,6 +43,49 @@ fn the_next_session_and_its_person_can_see_the_tombstones() {
     assert_eq!(world.run_with(&["hook", "claude-code"], elsewhere.to_string().as_bytes()).out, "");
     assert_eq!(world.run(&["tombstones", "--clear"]).code, Some(0));
     assert_eq!(world.run(&["tombstones", "--json"]).json()["tombstones"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn linked_worktrees_are_one_project() {
+    let world = World::alone();
+    let (main, linked) = (world.path("home/code/app"), world.path("home/code/feature"));
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
+        let output = world.program("git").args(identity).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+    };
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "Begin"]);
+    git(&["worktree", "add", "--quiet", linked.to_str().unwrap()]);
+    let starts = |session: &str, cwd: &Path| {
+        let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "cwd": cwd });
+        world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes()).out
+    };
+    starts("s1", &linked);
+    assert_eq!(world.run(&["kill", "s1", "--note", "it deleted the tests"]).code, Some(0));
+    assert!(starts("s2", &main).contains("deleted the tests"));
+    let sessions = world.run(&["sessions", "--json"]).json();
+    for session in sessions["sessions"].as_array().unwrap() {
+        assert_eq!(session["project"], main.canonicalize().unwrap().to_str().unwrap(), "{session}");
+    }
+    // The rules are those of the main work tree, which an agent in a worktree does not see.
+    std::fs::write(linked.join(".belay.toml"), "[detect.allow]\nactions = [\"Bash:make\"]\n").unwrap();
+    std::fs::write(main.join(".belay.toml"), "[detect.ladder]\npause_at = 3\n").unwrap();
+    starts("s3", &linked);
+    for call in ["t1", "t2", "t3", "t4"] {
+        let mut payload = payload("PreToolUse", "s3", call, "make");
+        payload["cwd"] = linked.to_str().unwrap().into();
+        hook(&world, &payload);
+        payload["hook_event_name"] = "PostToolUseFailure".into();
+        payload["error"] = "Exit code 2\nmake: *** No rule to make target 'all'.  Stop.".into();
+        hook(&world, &payload);
+    }
+    assert_eq!(world.run(&["show", "s3", "--json"]).json()["session"]["state"], "paused", "instead of nudged");
+    // A copy of the worktree's `.git` file does not make a directory part of the repository.
+    let stranger = world.path("home/code/stranger");
+    std::fs::create_dir_all(&stranger).unwrap();
+    std::fs::copy(linked.join(".git"), stranger.join(".git")).unwrap();
+    assert_eq!(starts("s4", &stranger), "");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use belay_fs::repository::Repository;
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -23,8 +24,7 @@ impl WorkTree {
     /// projects.
     pub(super) fn of(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
-        let repository = folder.ancestors().find(|ancestor| ancestor.join(".git").exists());
-        let root = repository.unwrap_or(&folder).to_path_buf();
+        let root = Repository::find(&folder).map_or(folder, |repository| repository.root);
         let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
         let is_too_large = root.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(&root));
         (!is_too_large).then(|| Self { root, rules: RefCell::default() })
