@@ -38,6 +38,7 @@ pub mod detect;
 pub mod digest;
 pub mod effect;
 pub mod event;
+pub mod exact;
 pub mod excerpt;
 pub mod format;
 pub mod glob;

@@ -1,5 +1,6 @@
 //! Text from outside: agents, models, files and people.
 
+use belay_core::exact::is_distinct;
 use belay_core::printable::{is_unprintable, single_line};
 use maud::{Markup, Render, html};
 
@@ -67,13 +68,32 @@ pub(crate) fn prose(text: &str) -> Markup {
     }
 }
 
-/// A text in full, for a person who decides about exactly this. Characters that would not be visible are spelled out.
+/// A text in full, for a person who decides about it. Characters that would not be visible are spelled out.
 pub(crate) fn exact(text: &str) -> Markup {
-    let hidden = |c: &char| is_unprintable(*c) && !matches!(c, '\n' | '\t');
+    spell_out(text, |c| is_unprintable(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// A command or input that an agent will run if the person allows it. Look-alikes are spelled out, too, and line breaks
+/// are marked: a long line continues in the next row as well.
+pub(crate) fn command(text: &str) -> Markup {
     html! {
-        @for part in text.split_inclusive(|c| hidden(&c)) {
-            @match part.chars().next_back().filter(hidden) {
-                Some(c) => { (&part[..part.len() - c.len_utf8()]) mark { "\\u{" (format!("{:x}", u32::from(c))) "}" } }
+        @for (at, line) in text.split('\n').enumerate() {
+            @if at > 0 { mark { "↵" } "\n" }
+            (spelled_out(line))
+        }
+    }
+}
+
+/// The same on one line: a tool, a directory.
+pub(crate) fn spelled_out(text: &str) -> Markup {
+    spell_out(text, |c| !is_distinct(c))
+}
+
+fn spell_out(text: &str, hidden: impl Fn(char) -> bool) -> Markup {
+    html! {
+        @for part in text.split_inclusive(&hidden) {
+            @match part.chars().next_back().filter(|c| hidden(*c)) {
+                Some(c) => { (&part[..part.len() - c.len_utf8()]) mark { (c.escape_default().to_string()) } }
                 None => { (part) }
             }
         }
@@ -117,6 +137,16 @@ mod tests {
             exact("rm \u{202e}<a>\n\x1b[2J").into_string(),
             "rm <mark>\\u{202e}</mark>&lt;a&gt;\n<mark>\\u{1b}</mark>[2J"
         );
+    }
+
+    #[test]
+    fn a_command_also_shows_look_alikes_and_line_breaks() {
+        assert_eq!(
+            command("ls \u{37e}\t<b>\nrm\u{a0}x").into_string(),
+            r"ls <mark>\u{37e}</mark><mark>\t</mark>&lt;b&gt;<mark>↵</mark>NLrm<mark>\u{a0}</mark>x"
+                .replace("NL", "\n")
+        );
+        assert_eq!(spelled_out("/w\nx").into_string(), r"/w<mark>\n</mark>x");
     }
 
     #[test]

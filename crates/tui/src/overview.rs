@@ -6,6 +6,7 @@ mod today;
 
 use std::ops::Range;
 
+use belay_core::exact::exact_line;
 use belay_core::format;
 use belay_ipc::views::{NeedKind, NeedRow, NeedView};
 use ratatui::text::Line;
@@ -166,7 +167,7 @@ fn need_lines(app: &App, columns: usize, need: &NeedView, selected: bool) -> Vec
     }
     if let Some(subject) = asked {
         // The exact command decides, so it is shown in full as far as possible.
-        for (at, part) in wrap(subject, columns.saturating_sub(STATE_COLUMNS + 2), 4).iter().enumerate() {
+        for (at, part) in wrap(&exact_line(subject), columns.saturating_sub(STATE_COLUMNS + 2), 4).iter().enumerate() {
             let sign = if at == 0 { "$ " } else { "  " };
             let line = mark(columns, selected).to(STATE_COLUMNS).raw(sign, theme.muted());
             lines.push(line.put(part, theme.strong()).build());

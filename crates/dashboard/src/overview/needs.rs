@@ -11,7 +11,7 @@ use crate::model::{DecidedAbout, DecidedIn, DecisionLine};
 use crate::parts::{element_id, moment, session_link, session_url, since, until, whereabouts};
 use crate::picture::mini;
 use crate::state;
-use crate::text::{exact, name, prose, sentence, shell_word};
+use crate::text::{command, exact, name, prose, sentence, shell_word, spelled_out};
 use crate::words;
 
 /// Decisions that are listed below the sessions.
@@ -117,15 +117,15 @@ fn row(frame: &Frame<'_>, need: &NeedView, approval: Option<&PendingApproval>) -
 fn what(frame: &Frame<'_>, need: &NeedView, approval: Option<&PendingApproval>) -> Markup {
     match (need.kind, approval, need.subject.as_deref()) {
         (NeedKind::Permission, Some(approval), _) => html! {
-            div.cmd.exact { code tabindex="0" { (exact(&approval.text)) } }
+            div.cmd.exact { code tabindex="0" { (command(&approval.text)) } }
             p.muted {
-                (name(&approval.tool))
-                @if let Some(folder) = approval.cwd.as_ref().or(need.session.cwd.as_ref()) { " in " (name(&frame.path(folder))) }
+                (spelled_out(&approval.tool))
+                @if let Some(dir) = &approval.cwd { " in " (spelled_out(&frame.path(dir))) }
                 ". Unanswered, it goes to the terminal’s own prompt in " (until(frame, approval.until)) "."
             }
         },
         (NeedKind::Permission, None, Some(subject)) => html! {
-            div.cmd.exact { code tabindex="0" { (exact(subject)) } }
+            div.cmd.exact { code tabindex="0" { (command(subject)) } }
             p.muted { (sentence(&need.reason)) }
         },
         (NeedKind::PlanApproval, _, Some(plan)) => html! {

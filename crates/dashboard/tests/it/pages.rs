@@ -92,6 +92,17 @@ fn an_approval_is_bound_to_what_is_shown() {
 }
 
 #[test]
+fn tool_and_directory_of_an_approval_are_shown_in_full() {
+    let mut approvals = fixtures::approvals();
+    approvals[0].tool = "Shell\u{202e}".to_owned();
+    approvals[0].cwd = Some(format!("/{}\nу", "w".repeat(400)));
+    let page = fixtures::overview_page(fixtures::overview(), approvals);
+    let needs = page.fragment(&fixtures::frame(Page::Overview, None), "needs").unwrap().into_string();
+    assert!(needs.contains(r"Shell<mark>\u{202e}</mark> in /www"), "{needs}");
+    assert!(needs.contains(r"ww<mark>\n</mark><mark>\u{443}</mark>"), "{needs}");
+}
+
+#[test]
 fn every_form_that_decides_has_the_token() {
     for (name, page) in fixtures::pages(Theme::Light) {
         let html = page.into_string();

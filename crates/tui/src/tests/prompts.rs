@@ -100,6 +100,19 @@ fn nothing_in_a_command_is_invisible() {
 }
 
 #[test]
+fn look_alikes_tool_and_directory_are_shown_in_full() {
+    let tool = "Bash\n apr-2222".to_owned();
+    let cwd = Some(format!("/{}/\u{440}\u{430}", "w".repeat(90)));
+    let text = format!("echo {}\nrm -rf x\u{37e}", "a".repeat(80));
+    let mut app = app(80, 24);
+    app.update(Message::Approvals(vec![PendingApproval { tool, cwd, ..prompt(&text) }]));
+    press(&mut app, "jjjjy");
+    let shown = screen(&app);
+    assert!(shown.contains(r"Bash\n apr-2222 in /www") && shown.contains(r"ww/\u{440}\u{430}"), "{shown}");
+    assert!(shown.contains("↪ aaa") && shown.contains(r"  rm -rf x\u{37e}"), "a full row is no line break: {shown}");
+}
+
+#[test]
 fn an_answer_is_bound_to_the_prompt_that_was_shown() {
     let mut app = asking("make", 80, 24);
     press(&mut app, "y");
