@@ -215,23 +215,39 @@ pub struct PermissionPrompt {
 }
 
 impl PermissionPrompt {
-    pub(crate) fn new(tool: &str, kind: Option<ToolKind>, input: &Value, call: Option<String>) -> Self {
-        let key = ToolCalled::new(None, kind, tool, input).action.key;
-        Self { tool: tool.to_owned(), text: exact_input(input), key, call }
+    /// The prompt for a call with this `input`, as the payload has it. `None` if a person could not be shown all of it.
+    pub(crate) fn new(tool: &str, kind: Option<ToolKind>, input: &Value, call: Option<String>) -> Option<Self> {
+        let text = exact_input(kind, input)?;
+        if tool.len() > MAX_TOOL_BYTES || condense::may_lack_parts(&text) || condense::may_lack_parts(tool) {
+            return None;
+        }
+        let key = ToolCalled::new(None, kind, tool, &payload::parsed_input(input)).action.key;
+        Some(Self { tool: tool.to_owned(), text, key, call })
     }
 }
 
-/// The command if there is nothing else to know, otherwise the input as JSON.
-fn exact_input(input: &Value) -> String {
-    const DETAILS: &[&str] = &["command", "description", "timeout"];
+/// A longer name of a tool does not fit next to its input.
+const MAX_TOOL_BYTES: usize = 256;
+
+/// The command of a shell if nothing else takes effect, otherwise the input as JSON. A string stays as it is: parsed, it
+/// could lose a repeated field.
+fn exact_input(kind: Option<ToolKind>, input: &Value) -> Option<String> {
+    let is_comment = |(name, value): (&String, &Value)| match name.as_str() {
+        "command" => true,
+        "description" => value.is_string(),
+        "timeout" => value.is_number(),
+        _ => false,
+    };
     match (input, input.get("command")) {
         (Value::Object(fields), Some(Value::String(command)))
-            if fields.keys().all(|field| DETAILS.contains(&field.as_str())) =>
+            if kind == Some(ToolKind::Shell) && fields.iter().all(is_comment) =>
         {
-            command.clone()
+            Some(command.clone())
         }
-        (Value::String(text), _) => text.clone(),
-        _ => serde_json::to_string_pretty(input).unwrap_or_default(),
+        (Value::String(text), _) => Some(text.clone()),
+        (Value::Object(_) | Value::Array(_), _) => serde_json::to_string_pretty(input).ok(),
+        // Nothing tells what the call would do.
+        _ => None,
     }
 }
 

@@ -168,7 +168,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  belay approvals\n  belay approvals --json")]
     Approvals(approvals::ApprovalsArgs),
     /// Allow the call of a permission prompt, once.
-    #[command(after_help = "Examples:\n  belay approve apr-1f3a90c2")]
+    #[command(after_help = "Examples:\n  belay approve apr-1f3a90c27b5d4e68")]
     Approve(approvals::ApproveArgs),
     /// Deny the call of a permission prompt; the agent reads the reason.
     #[command(after_help = "Examples:\n  belay deny apr-1f3a90c2 --why \"use the staging database\"")]

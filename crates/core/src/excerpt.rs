@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::redact::{redact, redact_env_values};
+use crate::redact::{names_env_file, redact, redact_env_values};
 
 /// Maximum size of an excerpt. The full text stays in the agent's transcript.
 pub const EXCERPT_BYTES: usize = 2048;
@@ -38,6 +38,14 @@ impl Excerpt {
         }
         let (head, tail) = (redact(&text[..head]), redact(&text[tail..]));
         Self(join(&head, &tail, limit))
+    }
+
+    /// An excerpt of a tool's input. If it names an environment file, every value is redacted.
+    pub fn of_input(input: &str, limit: usize) -> Self {
+        match names_env_file(input) {
+            true => Self::with_limit(&redact_env_values(input), limit),
+            false => Self::with_limit(input, limit),
+        }
     }
 
     /// An excerpt of a text that shows an environment file: every value is redacted.

@@ -17,6 +17,21 @@ pub(crate) fn session_verdict(engine: &dyn EngineAccess, session: &SessionKey) -
     engine.query(|engine| verdict_by_state(engine, session)).unwrap_or_default()
 }
 
+/// Whether a person or a finding holds the session, or one that it is a sub-agent of.
+pub fn is_held(engine: &dyn EngineAccess, session: &SessionKey) -> bool {
+    matches!(session_verdict(engine, session), Verdict::Hold { .. } | Verdict::Stop { .. })
+}
+
+/// The session that the sub-agent `of` ultimately belongs to; `of` itself if it is no sub-agent.
+pub(crate) fn root_session(engine: &dyn EngineAccess, of: &SessionKey) -> SessionKey {
+    let mut root = of.clone();
+    for _ in 0..MAX_ANCESTORS {
+        let Some(parent) = session(engine, &root).and_then(|row| row.parent) else { break };
+        root = parent;
+    }
+    root
+}
+
 /// A held session also holds its sub-agents.
 fn verdict_by_state(engine: &Engine, session: &SessionKey) -> Verdict {
     // While the store cannot be written, a hold may exist in memory only.

@@ -57,6 +57,8 @@ impl HookHost for () {}
 #[derive(Debug)]
 pub struct ApprovalOffer {
     pub session: SessionKey,
+    /// The session itself, or the one that this sub-agent ultimately belongs to.
+    pub root: SessionKey,
     pub prompt: PermissionPrompt,
     pub cwd: Option<String>,
     pub at: Timestamp,
@@ -115,7 +117,8 @@ pub fn handle_hook(
     let prompt = parsed.permission.take().filter(|_| verdict == Verdict::Go && say.is_empty() && !ask.ci);
     let approval = prompt.zip(hooks.timeout_of(parsed.event)).and_then(|(prompt, timeout)| {
         let (session, cwd) = (session.clone(), parsed.cwd.clone());
-        host.offer(ApprovalOffer { session, prompt, cwd, at: ask.at, timeout, protocol, event: parsed.event })
+        let root = engine_queries::root_session(engine, &session);
+        host.offer(ApprovalOffer { session, root, prompt, cwd, at: ask.at, timeout, protocol, event: parsed.event })
     });
     let wait_for = waits.then_some(session);
     let stdout = String::from_utf8(say).unwrap_or_default();

@@ -41,6 +41,7 @@ pub mod process_tree;
 pub mod session_summary;
 mod tombstones;
 
+pub use engine_queries::is_held;
 pub use handler::{ApprovalOffer, HookHost, HookState, handle_hook};
 pub use process::config_problem_log;
 pub use process_state::{child_since, process_state};

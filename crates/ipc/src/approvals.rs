@@ -17,7 +17,7 @@ pub struct AnswerRequest {
     /// The approval.
     pub id: String,
     pub answer: PermissionAnswer,
-    /// [`PendingApproval::hash`] of what the person was shown.
+    /// [`PendingApproval::hash`] of what the person was shown, or at least its first 16 digits.
     pub hash: String,
     /// Why; the model reads it if the answer is a denial.
     #[serde(default, skip_serializing_if = "String::is_empty")]

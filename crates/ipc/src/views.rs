@@ -285,18 +285,18 @@ pub struct TotalsView {
 /// A permission prompt of an agent that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PendingApproval {
-    /// Its name in `belay approve` and `belay deny`.
+    /// Its name in `belay approve` and `belay deny`: `apr-` and the first 16 digits of `hash`.
     pub id: String,
     /// `agent:native-id`.
     pub session: String,
     /// The agent's name of the tool.
     pub tool: String,
-    /// The exact command or input; only secrets are replaced.
+    /// The exact command or input, secrets included: every character that runs.
     pub text: String,
     /// The agent's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Hash of what is shown. An answer repeats it.
+    /// Hash of what is shown. An answer repeats it, or at least its first 16 digits.
     pub hash: String,
     pub asked_at: Timestamp,
     /// After this, the agent's terminal asks.

@@ -12,10 +12,9 @@ use std::time::Duration;
 use belay_config::ApprovalsConfig;
 use belay_core::Event;
 use belay_core::event::{OperatorDecision, PermissionAnswer};
-use belay_hooks::ApprovalOffer;
+use belay_hooks::{ApprovalOffer, is_held};
 use belay_ipc::views::PendingApproval;
 use belay_ipc::{AnswerRequest, AnswerResponse, ApprovalTicket, DecideRequest, ErrorBody, ErrorCode};
-use belay_proxy::HoldState;
 
 use crate::intake;
 use crate::state::DaemonState;
@@ -83,16 +82,26 @@ pub(crate) fn answer(shared: &DaemonState, request: &AnswerRequest) -> Result<An
     let registry = &shared.approvals.registry;
     let claim = registry.claim(&id, &hash, answer, &author, belay_clock::now())?;
     let session = claim.session().clone();
-    if answer == PermissionAnswer::Allow && shared.decisions.holds.get(&session) >= HoldState::Held {
+    let must_not_run = || answer == PermissionAnswer::Allow && is_held(&shared.decisions.committer, &session);
+    if must_not_run() {
         let message = format!("{session} is held by Belay, so its calls cannot be allowed");
         return Err(ErrorBody::new(ErrorCode::Refused, message).hint("resume the session first: `belay resume`"));
     }
-    let decision = OperatorDecision::Answer { approval: id, answer, hash };
-    let decide = DecideRequest::new(session, decision).note(&why).by(by).caller(caller);
+    let decision = OperatorDecision::Answer { approval: id, answer, hash: claim.hash().to_owned() };
+    let decide = DecideRequest::new(session.clone(), decision).note(&why).by(by).caller(caller);
     intake::record(&shared.decisions.committer, &decide)?;
+    // The session may have been paused or killed while the answer was recorded.
+    if must_not_run() {
+        claim.withhold();
+        let message = format!("{session} has just been held by Belay, so the answer was not delivered");
+        return Err(ErrorBody::new(ErrorCode::Refused, message).hint("the agent's own terminal asks"));
+    }
     let reason = if why.trim().is_empty() { DENIED.to_owned() } else { format!("{DENIED} Reason: {}", why.trim()) };
     let approval = claim
         .deliver(&reason)
         .ok_or_else(|| ErrorBody::new(ErrorCode::Conflict, "the agent no longer waits; answer in its terminal"))?;
     Ok(AnswerResponse { approval, answer })
 }
+
+#[cfg(test)]
+mod tests;

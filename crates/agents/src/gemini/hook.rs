@@ -129,7 +129,7 @@ impl HookProtocol for GeminiHooks {
                 };
                 let what = text(&["/questions/0/question", "/command", "/planPath"]);
                 let what = what.or(payload.text(&["message"])).unwrap_or("a tool");
-                let what = Excerpt::with_limit(what, 256);
+                let what = Excerpt::of_input(what, 256);
                 builder.push(Body::PermissionAsked(PermissionRequested { call: None, what, subject }));
             }
             "PreCompress" if payload.text(&["trigger"]) == Some(ON_REQUEST) => {

@@ -118,7 +118,7 @@ impl HookProtocol for ClaudeCompatible {
             "PostToolBatch" => self.tool_batch(&mut builder, &payload),
             "PermissionRequest" if self.permission_asks_person => {
                 let (name, input) = (tool_name(&payload)?, payload.input(INPUT_FIELDS));
-                let what = Excerpt::with_limit(&asked_text(name, &input), 256);
+                let what = Excerpt::of_input(&asked_text(name, &input), 256);
                 let subject = match (self.kind_of)(name, &input) {
                     _ if name == self.plan_tool => PermissionSubject::Plan,
                     Some(ToolKind::Ask) => PermissionSubject::Question,
@@ -126,8 +126,8 @@ impl HookProtocol for ClaudeCompatible {
                 };
                 let call = call_id(&payload, self.call_id);
                 if subject == PermissionSubject::Tool && self.capabilities.answers_permission {
-                    let prompt = PermissionPrompt::new(name, (self.kind_of)(name, &input), &input, call.clone());
-                    builder.asks_permission(prompt);
+                    let (kind, input) = ((self.kind_of)(name, &input), payload.value(INPUT_FIELDS));
+                    builder.asks_permission(PermissionPrompt::new(name, kind, input, call.clone()));
                 }
                 builder.push(Body::PermissionAsked(PermissionRequested { call, what, subject }));
             }

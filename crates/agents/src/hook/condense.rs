@@ -45,6 +45,12 @@ pub fn condense(payload: &[u8]) -> Option<Vec<u8>> {
     (condenser.at == payload.len()).then_some(condenser.out)
 }
 
+/// Whether parts of this input may be missing: [`condense`] has omitted them, or they were no valid text. An input may
+/// also quote such a marker.
+pub(crate) fn may_lack_parts(input: &str) -> bool {
+    [MARKER, OMITTED_KEY, "\u{fffd}"].iter().any(|mark| input.contains(mark))
+}
+
 /// Digest of a text that [`condense`] may have reduced.
 pub(crate) fn digest_of(text: &str) -> Digest {
     original_digest(text).unwrap_or_else(|| Digest::of(text))

@@ -90,8 +90,8 @@ impl<'a> HookEventBuilder<'a> {
     }
 
     /// Notes the call that a person is asked to permit.
-    pub(crate) fn asks_permission(&mut self, prompt: PermissionPrompt) {
-        self.parsed.permission = Some(prompt);
+    pub(crate) fn asks_permission(&mut self, prompt: Option<PermissionPrompt>) {
+        self.parsed.permission = prompt;
     }
 
     pub(crate) fn key(&self) -> &SessionKey {

@@ -74,13 +74,15 @@ impl HookPayload {
 
     /// Like [`Self::value`]; an object encoded as a string is parsed.
     pub(crate) fn input(&self, keys: &[&str]) -> Value {
-        let value = self.value(keys);
-        match value {
-            Value::String(text) if text.starts_with('{') => {
-                serde_json::from_str(text).unwrap_or_else(|_| value.clone())
-            }
-            _ => value.clone(),
-        }
+        parsed_input(self.value(keys))
+    }
+}
+
+/// A tool's input; an object encoded as a string is parsed.
+pub(crate) fn parsed_input(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with('{') => serde_json::from_str(text).unwrap_or_else(|_| value.clone()),
+        _ => value.clone(),
     }
 }
 

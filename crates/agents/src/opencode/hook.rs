@@ -79,11 +79,11 @@ impl HookProtocol for OpencodeHooks {
                 .push(Body::SessionStarted(SessionStarted { how: StartKind::Compacted, ..SessionStarted::default() })),
             "message.updated" => builder.push(Body::ModelAnswered(answered(info)?)),
             "permission.asked" => {
-                let what = Excerpt::with_limit(&text_of(payload.get("permission")), 256);
+                let what = Excerpt::of_input(&text_of(payload.get("permission")), 256);
                 let call = call_id(&payload, &["callID"]);
                 // The plugin knows the call only if it has seen it start.
-                if let (Some(name), input @ Value::Object(_)) = (payload.text(&["tool"]), payload.input(&["args"])) {
-                    builder.asks_permission(PermissionPrompt::new(name, kind_of(name), &input, call.clone()));
+                if let (Some(name), input @ Value::Object(_)) = (payload.text(&["tool"]), payload.get("args")) {
+                    builder.asks_permission(PermissionPrompt::new(name, kind_of(name), input, call.clone()));
                 }
                 builder.push(Body::PermissionAsked(PermissionRequested { call, what, ..Default::default() }));
             }

@@ -44,12 +44,16 @@ impl Scene {
     }
 
     fn hook(&self, event: &str, session: &str, command: &str) -> WaitingHook {
-        let mut hook = self.world.command(["hook", "claude-code"]);
-        let mut child = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut payload = payload(event, session, "t1", command);
         if event == "PermissionRequest" {
             payload.as_object_mut().unwrap().remove("tool_use_id");
         }
+        self.hook_with(&payload)
+    }
+
+    fn hook_with(&self, payload: &Value) -> WaitingHook {
+        let mut hook = self.world.command(["hook", "claude-code"]);
+        let mut child = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
         WaitingHook(child)
     }
@@ -99,9 +103,7 @@ fn allow_reaches_the_agent_and_the_log() {
     assert_eq!(status["session"]["status"]["value"], "waiting", "{status}");
     let listed = scene.world.tell(&["approvals"]);
     assert!(listed.contains(&prompt.id) && listed.contains("touch made"), "{listed}");
-    let short = scene.world.run(&["approve", &prompt.id[..8]]);
-    assert!(short.code == Some(2) && short.err.contains("too short"), "it could be another prompt: {short:?}");
-    let told = scene.world.tell(&["approve", &prompt.id[..12]]);
+    let told = scene.world.tell(&["approve", &prompt.id]);
     assert!(told.contains("Allowed once: Bash of claude-code:s"), "{told}");
     let said: Value = serde_json::from_str(&hook.said()).unwrap();
     assert_eq!(said["hookSpecificOutput"]["decision"], json!({ "behavior": "allow" }), "once, and no rule");
@@ -118,6 +120,70 @@ fn allow_reaches_the_agent_and_the_log() {
     );
     let status = scene.world.run(&["show", "claude-code:s", "--json"]).json();
     assert_eq!(status["session"]["status"]["value"], "working", "{status}");
+}
+
+#[test]
+fn an_answer_names_the_prompt_by_its_complete_id() {
+    let scene = Scene::new(&[]);
+    let (hook, prompt) = scene.asks("s", "make");
+    assert_eq!(prompt.id.len(), "apr-".len() + 16, "64 bits");
+    let longer = format!("{}0", prompt.id);
+    for args in [
+        &["approve"][..],
+        &["deny"],
+        &["approve", &prompt.id[..19]],
+        &["deny", &prompt.id[..12]],
+        &["approve", &longer],
+    ] {
+        let refused = scene.world.run(args);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(
+            refused.err.contains(&format!("{}: Bash of claude-code:s", prompt.id)),
+            "the pending ones: {refused:?}"
+        );
+    }
+    let other = format!("apr-{}", "0".repeat(16));
+    let unknown = scene.world.run(&["approve", &other]);
+    assert!(unknown.code == Some(1) && unknown.err.contains("no permission prompt"), "{unknown:?}");
+    scene.world.tell(&["approve", &prompt.id]);
+    assert!(hook.said().contains("allow"));
+}
+
+#[test]
+fn nothing_of_what_runs_is_hidden() {
+    let scene = Scene::new(&[]);
+    let command = "API_KEY=abcdef0123456789;touch${IFS}pwn\necho \u{202e}x\u{200b};\u{a0}\u{430}ls\r\n";
+    let mut asks = payload("PermissionRequest", "s", "t1", command);
+    asks["cwd"] = "/\napr-0000000000000000  claude-code:x".into();
+    let hook = scene.hook_with(&asks);
+    let prompt = scene.until(|pending| pending.into_iter().next());
+    assert_eq!(prompt.text, command);
+    let listed = scene.world.tell(&["approvals"]);
+    assert!(listed.contains(r"asks to use Bash in /\napr-0000000000000000  claude-code:x"), "{listed}");
+    for line in ["API_KEY=abcdef0123456789;touch${IFS}pwn", r"echo \u{202e}x\u{200b};\u{a0}\u{430}ls\r", ""] {
+        assert!(listed.contains(&format!("\n    {line}\n")), "{line:?} in {listed}");
+    }
+    let told = scene.world.tell(&["deny", &prompt.id]);
+    assert!(told.contains("    API_KEY=abcdef0123456789;touch${IFS}pwn\n"), "{told}");
+    assert!(hook.said().contains("deny"));
+    let log = scene.world.run(&["events", "tail", "--json"]).out;
+    assert!(log.contains("permission_asked") && !log.contains("abcdef0123456789"), "the record is redacted: {log}");
+}
+
+#[test]
+fn a_held_session_holds_the_prompts_of_its_sub_agents() {
+    let scene = Scene::new(&[]);
+    assert_eq!(scene.hook("PreToolUse", "s", "ls").said(), "");
+    let mut asks = payload("PermissionRequest", "s", "t2", "make");
+    asks["agent_id"] = "a1".into();
+    let hook = scene.hook_with(&asks);
+    let prompt = scene.until(|pending| pending.into_iter().next());
+    assert_ne!(prompt.session, "claude-code:s");
+    scene.world.tell(&["pause", "claude-code:s"]);
+    let refused = scene.world.run(&["approve", &prompt.id]);
+    assert!(refused.code == Some(1) && refused.err.contains("held by Belay"), "{refused:?}");
+    scene.world.tell(&["deny", &prompt.id]);
+    assert!(hook.said().contains("deny"));
 }
 
 #[test]

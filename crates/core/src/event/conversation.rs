@@ -175,6 +175,8 @@ pub enum ApprovalEnding {
     AnsweredElsewhere,
     /// The agent no longer waits for an answer here.
     Abandoned,
+    /// The session was paused or killed before an answer that allows the call was delivered.
+    SessionHeld,
 }
 
 impl ApprovalEnding {
@@ -184,6 +186,7 @@ impl ApprovalEnding {
             Self::TimedOut => "nobody answered in time, so the agent's terminal asks",
             Self::AnsweredElsewhere => "it was answered elsewhere, in the agent's terminal",
             Self::Abandoned => "the agent no longer waits for an answer here",
+            Self::SessionHeld => "its session was held before the answer was delivered",
         }
     }
 }

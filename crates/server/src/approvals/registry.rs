@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use belay_agents::hook::{HookProtocol, PermissionReply};
 use belay_core::event::{ApprovalEnded, ApprovalEnding, Body, PermissionAnswer, Source};
-use belay_core::redact::redact;
 use belay_core::{Digest, Event, Excerpt, SessionKey, Timestamp};
 use belay_hooks::ApprovalOffer;
 use belay_ipc::views::PendingApproval;
@@ -15,9 +14,16 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use crate::sync::lock;
+use crate::token::{random_hex, to_hex};
 
 /// Prompts that wait at once. Further ones are left to the terminal.
 const MAX_PENDING: usize = 64;
+
+/// Prompts of a session and its sub-agents that wait at once, so that one session does not take the places of the others.
+const MAX_PENDING_PER_SESSION: usize = 8;
+
+/// Digits of the hash that name a prompt: 64 bits.
+const ID_DIGITS: usize = 16;
 
 /// A hook waits for its answer right after the offer; one that does not come was ended.
 const MAX_UNAWAITED: Duration = Duration::from_secs(10);
@@ -50,6 +56,8 @@ struct State {
 struct Pending {
     view: PendingApproval,
     session: SessionKey,
+    /// The session that counts it.
+    root: SessionKey,
     call: Option<String>,
     protocol: &'static dyn HookProtocol,
     event: &'static str,
@@ -134,7 +142,7 @@ impl State {
 impl Pending {
     /// The event that it ended without an answer.
     fn ended(&self, how: ApprovalEnding, now: Timestamp) -> Event {
-        let what = Excerpt::with_limit(&self.view.text, MAX_LOGGED_BYTES);
+        let what = Excerpt::of_input(&self.view.text, MAX_LOGGED_BYTES);
         let body = Body::ApprovalEnded(ApprovalEnded { approval: self.view.id.clone(), how, what });
         Event::new(uuid::Uuid::now_v7(), self.session.clone(), Source::Hook, now, body)
     }
@@ -142,19 +150,25 @@ impl Pending {
 
 impl Registry {
     /// Adds a prompt and returns its id. `None` leaves it to the terminal.
+    ///
+    /// The person is shown the text as it is, secrets included: a redaction would also hide code next to a secret.
     pub(super) fn add(&self, offer: ApprovalOffer, wait: Duration, now: Timestamp) -> Option<String> {
-        let ApprovalOffer { session, prompt, cwd, at, timeout: _, protocol, event } = offer;
+        let ApprovalOffer { session, root, prompt, cwd, at, timeout: _, protocol, event } = offer;
         // An agent that takes no answers does not wait for one.
         protocol.encode_permission(event, PermissionReply::Allow)?;
         if prompt.text.len() > MAX_TEXT_BYTES {
             return None;
         }
-        let text = redact(&prompt.text).into_owned();
-        let hash = hash(&[&session.to_string(), &prompt.tool, &text, &at.to_string()]);
-        let id = format!("apr-{}", &hash[..10]);
+        // Without a random part, an agent could search for two calls with the same id.
+        let nonce = random_hex(16).ok()?;
+        let place = cwd.as_deref().unwrap_or_default();
+        let hash = hash(&[&nonce, &session.to_string(), &prompt.tool, &prompt.text, place, &at.to_string()]);
+        let id = format!("apr-{}", &hash[..ID_DIGITS]);
         let mut state = lock(&self.0);
         state.expire(now);
-        if state.pending.len() >= MAX_PENDING || state.position(&id).is_some() {
+        let of_session = state.pending.iter().filter(|pending| pending.root == root).count();
+        if state.pending.len() >= MAX_PENDING || of_session >= MAX_PENDING_PER_SESSION || state.position(&id).is_some()
+        {
             return None;
         }
         let known = state.calls.iter().rev().find(|(of, key, _)| *of == session && *key == prompt.key);
@@ -164,7 +178,7 @@ impl Registry {
             id: id.clone(),
             session: session.to_string(),
             tool: prompt.tool,
-            text,
+            text: prompt.text,
             cwd,
             hash,
             asked_at: at,
@@ -174,6 +188,7 @@ impl Registry {
         state.pending.push(Pending {
             view,
             session,
+            root,
             call,
             protocol,
             event,
@@ -258,7 +273,7 @@ impl Registry {
         if !pending.is_awaited() {
             return Err(unknown(id));
         }
-        if pending.view.hash != hash {
+        if hash.len() < ID_DIGITS || !pending.view.hash.starts_with(hash) {
             let message = format!("the hash does not match what {id} asks for");
             return Err(ErrorBody::new(ErrorCode::Conflict, message)
                 .field("hash")
@@ -267,7 +282,8 @@ impl Registry {
         let ending = Ending::Answered { answer, by: by.to_owned(), at: now };
         pending.claimed = Some(ending.clone());
         let session = pending.session.clone();
-        Ok(Claim { registry: self, id: id.to_owned(), session, answer, ending, delivered: false })
+        let hash = pending.view.hash.clone();
+        Ok(Claim { registry: self, id: id.to_owned(), hash, session, answer, ending, ended: false })
     }
 }
 
@@ -276,10 +292,11 @@ impl Registry {
 pub(super) struct Claim<'a> {
     registry: &'a Registry,
     id: String,
+    hash: String,
     session: SessionKey,
     answer: PermissionAnswer,
     ending: Ending,
-    delivered: bool,
+    ended: bool,
 }
 
 impl Claim<'_> {
@@ -287,9 +304,23 @@ impl Claim<'_> {
         &self.session
     }
 
+    /// The complete hash of what is answered.
+    pub(super) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Ends the prompt without an answer, because its session is held: the hook says nothing.
+    pub(super) fn withhold(mut self) {
+        self.ended = true;
+        let mut state = lock(&self.registry.0);
+        if let Some(at) = state.position(&self.id) {
+            state.end(at, Ending::Unanswered(ApprovalEnding::SessionHeld), belay_clock::now());
+        }
+    }
+
     /// Tells the agent and returns what was answered; `None` if its hook is gone. `reason` is for a denial.
     pub(super) fn deliver(mut self, reason: &str) -> Option<PendingApproval> {
-        self.delivered = true;
+        self.ended = true;
         let mut state = lock(&self.registry.0);
         let at = state.position(&self.id)?;
         let now = belay_clock::now();
@@ -305,7 +336,7 @@ impl Claim<'_> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        if self.delivered {
+        if self.ended {
             return;
         }
         let mut state = lock(&self.registry.0);
@@ -344,7 +375,7 @@ fn hash(texts: &[&str]) -> String {
         hash.update(text.len().to_le_bytes());
         hash.update(text);
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    to_hex(&hash.finalize()[..16])
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ fn offer(command: &str) -> ApprovalOffer {
     let called = ToolCalled::new(None, None, "Bash", &json!({ "command": command }));
     let prompt = PermissionPrompt { tool: "Bash".into(), text: command.into(), key: called.action.key, call: None };
     let (cwd, timeout, protocol) = (None, Duration::from_secs(600), hooks.protocol);
-    ApprovalOffer { session: session(), prompt, cwd, at: now(0), timeout, protocol, event: "PermissionRequest" }
+    let event = "PermissionRequest";
+    ApprovalOffer { session: session(), root: session(), prompt, cwd, at: now(0), timeout, protocol, event }
 }
 
 /// Offers a prompt to a hook that waits, and returns its id.
@@ -133,16 +134,56 @@ fn prompts_expire_and_are_bounded() {
     assert!(registry.pending(now(60)).is_empty());
     assert!(allow(&registry, &id, "", "anna").unwrap_err().message.contains("in time"));
     assert!(registry.add(offer(&"x".repeat(MAX_TEXT_BYTES + 1)), WAIT, now(0)).is_none(), "too long to be shown");
-    for number in 0..MAX_PENDING {
-        assert!(registry.add(offer(&format!("make {number}")), WAIT, now(0)).is_some());
+    let of = |session: usize, number: usize| {
+        let root = SessionKey::new("claude-code", format!("s{session}"));
+        let session = SessionKey::new("claude-code", format!("s{session}/agent{number}"));
+        registry.add(ApprovalOffer { session, root, ..offer("make") }, WAIT, now(0))
+    };
+    for session in 0..MAX_PENDING / MAX_PENDING_PER_SESSION {
+        (0..MAX_PENDING_PER_SESSION).for_each(|number| assert!(of(session, number).is_some()));
+        assert!(of(session, 99).is_none(), "sub-agents count for their session");
     }
-    assert!(registry.add(offer("one more"), WAIT, now(0)).is_none());
+    assert!(of(99, 0).is_none(), "all places are taken");
 }
 
 #[test]
-fn secrets_are_not_shown() {
+fn all_of_it_is_shown_and_the_log_gets_no_secret() {
     let registry = Registry::default();
     let secret = ["ghp", "_", &"AbCdEf0123456789".repeat(3)[..36]].concat();
-    let _hook = awaited(&registry, offer(&format!("curl -H 'authorization: {secret}' api")));
-    assert!(!registry.pending(now(1))[0].text.contains(&secret));
+    for command in [format!("TOKEN={secret};touch${{IFS}}pwn"), format!("cat > .env <<E\nA=1x\nB={secret}\nE")] {
+        let _hook = awaited(&registry, offer(&command));
+        assert_eq!(registry.pending(now(1))[0].text, command);
+        let [ended] = &registry.take_unrecorded(now(60))[..] else { panic!("one event") };
+        let logged = serde_json::to_string(ended).unwrap();
+        assert!(logged.contains("redacted") && !logged.contains(&secret) && !logged.contains("1x"), "{logged}");
+    }
+}
+
+#[test]
+fn an_id_names_one_prompt() {
+    let registry = Registry::default();
+    let (first, _first) = awaited(&registry, offer("make"));
+    let (second, _second) = awaited(&registry, offer("make"));
+    assert_ne!(first, second, "nobody can predict the id of a call");
+    let shown = registry.pending(now(1))[0].clone();
+    assert_eq!(shown.id, format!("apr-{}", &shown.hash[..16]));
+    for hash in ["", &shown.hash[..15], &registry.pending(now(1))[1].hash] {
+        assert_eq!(allow(&registry, &first, hash, "anna").unwrap_err().code, ErrorCode::Conflict, "{hash}");
+    }
+    assert_eq!(allow(&registry, &first[..12], &shown.hash, "anna").unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(allow(&registry, &first, &shown.hash[..16], "anna").unwrap().hash(), shown.hash);
+}
+
+#[test]
+fn an_answer_of_a_held_session_is_not_delivered() {
+    let registry = Registry::default();
+    let (id, mut answer) = awaited(&registry, offer("make deploy"));
+    let hash = registry.pending(now(1))[0].hash.clone();
+    allow(&registry, &id, &hash, "anna").unwrap().withhold();
+    assert!(answer.try_recv().is_err(), "the hook is told nothing");
+    let [Event { body: Body::ApprovalEnded(ended), .. }] = &registry.take_unrecorded(now(2))[..] else {
+        panic!("the end")
+    };
+    assert_eq!(ended.how, ApprovalEnding::SessionHeld);
+    assert!(allow(&registry, &id, &hash, "anna").unwrap_err().message.contains("was held"));
 }
