@@ -216,8 +216,15 @@ pub struct PermissionPrompt {
 
 impl PermissionPrompt {
     /// The prompt for a call with this `input`, as the payload has it. `None` if a person could not be shown all of it.
-    pub(crate) fn new(tool: &str, kind: Option<ToolKind>, input: &Value, call: Option<String>) -> Option<Self> {
-        let text = exact_input(kind, input)?;
+    /// `is_comment` tells whether the description of a command has no effect.
+    pub(crate) fn new(
+        tool: &str,
+        kind: Option<ToolKind>,
+        input: &Value,
+        call: Option<String>,
+        is_comment: fn(&str) -> bool,
+    ) -> Option<Self> {
+        let text = exact_input(kind, input, is_comment)?;
         if tool.len() > MAX_TOOL_BYTES || condense::may_lack_parts(&text) || condense::may_lack_parts(tool) {
             return None;
         }
@@ -231,16 +238,16 @@ const MAX_TOOL_BYTES: usize = 256;
 
 /// The command of a shell if nothing else takes effect, otherwise the input as JSON. A string stays as it is: parsed, it
 /// could lose a repeated field.
-fn exact_input(kind: Option<ToolKind>, input: &Value) -> Option<String> {
-    let is_comment = |(name, value): (&String, &Value)| match name.as_str() {
+fn exact_input(kind: Option<ToolKind>, input: &Value, is_comment: fn(&str) -> bool) -> Option<String> {
+    let has_no_effect = |(name, value): (&String, &Value)| match name.as_str() {
         "command" => true,
-        "description" => value.is_string(),
+        "description" => value.as_str().is_some_and(is_comment),
         "timeout" => value.is_number(),
         _ => false,
     };
     match (input, input.get("command")) {
         (Value::Object(fields), Some(Value::String(command)))
-            if kind == Some(ToolKind::Shell) && fields.iter().all(is_comment) =>
+            if kind == Some(ToolKind::Shell) && fields.iter().all(has_no_effect) =>
         {
             Some(command.clone())
         }

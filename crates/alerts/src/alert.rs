@@ -1,5 +1,6 @@
 //! An alert and its text.
 
+use belay_core::printable::spell_out;
 use belay_core::{Effect, InterventionLevel, SessionKey, Timestamp};
 use belay_store::Message;
 use schemars::JsonSchema;
@@ -82,6 +83,8 @@ impl Alert {
         };
         let id = format!("msg_{}", message.key.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
         let (session, at, project) = (payload.session, payload.at, payload.project);
+        // A sentence quotes commands: a channel that drops characters must not make one look like another.
+        let sentence = spell_out(&sentence).into_owned();
         Ok(Self { id, kind, session, at, pattern, sentence, incident, project })
     }
 
@@ -126,5 +129,24 @@ impl Alert {
             AlertKind::Killed | AlertKind::Updated | AlertKind::Test => String::new(),
         };
         format!("{}{next}", self.sentence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_quoted_command_keeps_its_invisible_characters_visible() {
+        let sentence = "The same call again: `rm \u{202e}x\u{200b}y [redacted:secret]`.";
+        let effect = Effect::NotifyOperator { pattern: "stall".to_owned(), sentence: sentence.to_owned() };
+        let payload =
+            json!({ "session": SessionKey::new("codex", "s"), "at": Timestamp::from_millis(0), "effect": effect });
+        let (id, created_at) = (1, Timestamp::from_millis(0));
+        let message = Message { id, key: "k".to_owned(), topic: "t".to_owned(), payload, created_at };
+        let shown = Alert::from_message(&message).unwrap().sentence;
+        assert_eq!(shown, r"The same call again: `rm \u{202e}x\u{200b}y [redacted:secret]`.");
     }
 }

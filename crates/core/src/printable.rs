@@ -45,6 +45,19 @@ fn clean(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter_map(shown).collect())
 }
 
+/// The text with every unprintable character except line breaks and tabs as an escape such as `\u{202e}`: nothing is lost.
+pub fn spell_out(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
+    if !text.chars().any(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
 /// JSON text with every unprintable character as an escape. JSON itself requires that only below U+0020.
 pub fn escape_json(json: &str) -> Cow<'_, str> {
     // Between the tokens of compact JSON there are no such characters, so all of them are inside strings.
@@ -86,6 +99,7 @@ mod tests {
             assert_eq!(printable(text), shown, "{text:?}");
         }
         assert_eq!(single_line("a\tb\nc"), "a b c");
+        assert_eq!(spell_out("rm\u{202e} x\u{200b}\r\ta’日\n"), "rm\\u{202e} x\\u{200b}\\r\ta’日\n");
     }
 
     proptest! {

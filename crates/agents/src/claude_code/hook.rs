@@ -40,6 +40,7 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     claude_name: |name| name,
     permission_asks_person: true,
     kind_of: |name, _| kind_of(name),
+    is_comment: |_| true,
     plan_tool: "ExitPlanMode",
     call_id: &["tool_use_id"],
     sub_agent: sub_agent_key,

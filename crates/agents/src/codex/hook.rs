@@ -61,6 +61,8 @@ const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     claude_name: |name| name,
     permission_asks_person: true,
     kind_of: |name, input| if name == "Bash" { Some(ToolKind::Shell) } else { kind_of(name, input) },
+    // Codex asks in this way whether a command may use the network.
+    is_comment: |description| !description.starts_with("network-access"),
     plan_tool: "",
     call_id: &["tool_use_id"],
     // A sub-agent is a separate thread with its own id.

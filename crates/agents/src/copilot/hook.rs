@@ -72,6 +72,7 @@ const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     // Copilot requests a permission for every command, even if it does not ask a person.
     permission_asks_person: false,
     kind_of: |name, _| kind_of(name),
+    is_comment: |_| true,
     plan_tool: "exit_plan_mode",
     call_id: &["tool_use_id", "toolCallId"],
     // Most hooks of a sub-agent report its id as the session id; permissions are requested by the parent.

@@ -32,6 +32,8 @@ pub(crate) struct ClaudeCompatible {
     pub(crate) permission_asks_person: bool,
     /// Classifies a tool by name and input.
     pub(crate) kind_of: fn(&str, &Value) -> Option<ToolKind>,
+    /// Whether this description of a command in a permission request has no effect.
+    pub(crate) is_comment: fn(&str) -> bool,
     /// The tool that asks for the approval of a plan.
     pub(crate) plan_tool: &'static str,
     /// Fields with the id of a call, in order of preference.
@@ -127,7 +129,7 @@ impl HookProtocol for ClaudeCompatible {
                 let call = call_id(&payload, self.call_id);
                 if subject == PermissionSubject::Tool && self.capabilities.answers_permission {
                     let (kind, input) = ((self.kind_of)(name, &input), payload.value(INPUT_FIELDS));
-                    builder.asks_permission(PermissionPrompt::new(name, kind, input, call.clone()));
+                    builder.asks_permission(PermissionPrompt::new(name, kind, input, call.clone(), self.is_comment));
                 }
                 builder.push(Body::PermissionAsked(PermissionRequested { call, what, subject }));
             }

@@ -83,7 +83,7 @@ impl HookProtocol for OpencodeHooks {
                 let call = call_id(&payload, &["callID"]);
                 // The plugin knows the call only if it has seen it start.
                 if let (Some(name), input @ Value::Object(_)) = (payload.text(&["tool"]), payload.get("args")) {
-                    builder.asks_permission(PermissionPrompt::new(name, kind_of(name), input, call.clone()));
+                    builder.asks_permission(PermissionPrompt::new(name, kind_of(name), input, call.clone(), |_| true));
                 }
                 builder.push(Body::PermissionAsked(PermissionRequested { call, what, ..Default::default() }));
             }

@@ -22,6 +22,7 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     claude_name: |name| name,
     permission_asks_person: true,
     kind_of: |name, _| kind_of(name),
+    is_comment: |_| true,
     plan_tool: "exit_plan_mode",
     call_id: &["tool_call_id", "tool_use_id"],
     sub_agent: |session, agent| SessionKey::new(ID, format!("{session}/{agent}")),

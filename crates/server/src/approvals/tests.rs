@@ -201,6 +201,12 @@ fn an_input_is_shown_with_all_of_its_fields() {
     }
 }
 
+#[test]
+fn codex_shows_that_a_command_wants_the_network() {
+    let input = json!({ "command": "make", "description": "network-access example.com" });
+    assert!(shown("codex", "Bash", &input).unwrap().contains("network-access example.com"));
+}
+
 /// Valid JSON whose innermost object is `value`.
 fn nested(depth: usize, value: &str) -> Value {
     (0..depth).fold(json!(value), |inner, _| json!({ "a": inner }))
