@@ -66,6 +66,26 @@ test("a click meant for the prompt before does not answer the one that replaced 
   assert.equal((await toldSecond)?.hookSpecificOutput?.decision?.behavior, "deny");
 });
 
+test("all of a long command is on the page, and the buttons follow its end", async (t) => {
+  const page = await (await Profile.open(t, world)).logIn();
+  await live(page);
+  const agent = await Agent.start(world, "long");
+  const lines = Array.from({ length: 40 }, (_, line) => `echo ${line} ${"x".repeat(300)}`);
+  const command = `${lines.join("\n")}\necho \u202elast`;
+  const tool = { tool_name: "Bash", tool_input: { command }, tool_use_id: "l1" };
+  await agent.hook("PreToolUse", tool);
+  const told = agent.hook("PermissionRequest", tool);
+  const row = need(page, agent);
+  await shows(button(row, "Allow once"));
+  const code = row.locator(".cmd code");
+  assert.equal(await code.evaluate((code) => code.textContent), command.replaceAll("\n", "↵\n").replace("\u202e", "\\u{202e}"));
+  assert.ok(await code.evaluate((code) => code.scrollHeight <= code.clientHeight + 1 && code.scrollWidth <= code.clientWidth + 1));
+  const [text, allow] = [await code.boundingBox(), await button(row, "Allow once").boundingBox()];
+  assert.ok(text && allow && allow.y > text.y + text.height - 2 * allow.height, "the button is at the end");
+  await button(row, "Deny").click();
+  assert.equal((await told)?.hookSpecificOutput?.decision?.behavior, "deny");
+});
+
 /** @param {string} command @param {string} id */
 const bash = (command, id) => ({ tool_name: "Bash", tool_input: { command }, tool_use_id: id });
 
