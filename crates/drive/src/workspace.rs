@@ -5,8 +5,8 @@
 //! A worktree is made at the commit that the person has checked out, on a branch `belay/<id>`. The person's files,
 //! index and branch are read, never written, until they ask for the work to land.
 //!
-//! A [`TreeId`] names the content of all files that git does not ignore. [`Workspace::snapshot`] computes it with a
-//! temporary index, so that neither the index nor HEAD moves, and keeps the objects alive with a commit at
+//! A [`TreeId`] names the content of all files that git does not ignore. [`Workspace::snapshot`] computes it with an
+//! index of Belay's own, so that neither the index nor HEAD moves, and keeps the objects alive with a commit at
 //! `refs/belay/<id>/<name>` whose parent is the HEAD of that moment. Diffs, restores and landing work on such trees,
 //! so that they do not depend on what the agent committed, which branch it is on, or what it staged. Without git, a
 //! snapshot is a digest, and a manifest of the files is kept for comparisons.
@@ -15,9 +15,11 @@
 //! only if it is half-made or untouched, and [`Workspace::remove`] removes one only if its files are those that
 //! landed or were archived.
 //!
-//! Git runs programs that its configuration names, and an agent can write the configuration of the repository. The
-//! settings of the start are recorded; if new ones name programs, nothing is done with the workspace until they are
-//! gone. A git command that takes longer than ten minutes, or whose task is cancelled, is ended.
+//! Git runs programs that its configuration names, and an agent can write the configuration of the repository, its
+//! index, and refs that replace objects. Work on files and trees therefore uses a git directory of Belay's own, with the
+//! settings of the start (`own_git.rs`). If settings were added that name programs, nothing is done with the workspace
+//! until they are gone, since the person's own git would run them. A git command that takes longer than ten minutes, or
+//! whose task is cancelled, is ended.
 //!
 //! The git directory is recorded when the workspace is made. An agent that deletes or replaces the `.git` file of its
 //! worktree gets a clear error; commands never move on to the repository of a parent directory.
@@ -27,9 +29,11 @@ mod copy_files;
 mod create;
 mod error;
 mod git;
+mod index;
 mod inspect;
 mod land;
 mod manifest;
+mod own_git;
 mod programs;
 mod remove;
 mod restore;
@@ -56,6 +60,7 @@ use git::Git;
 pub(crate) use git::clean_environment;
 pub use inspect::{FolderState, Repository, inspect};
 pub use land::{Land, Landed};
+use own_git::OwnGit;
 use programs::GitPrograms;
 pub use remove::{KeptBecause, Removed};
 
@@ -205,36 +210,87 @@ impl Workspace {
         self
     }
 
-    /// Git in the directory where the agent works; `None` without git.
+    /// Git for the files where the agent works; `None` without git.
     fn git(&self) -> Result<Option<Git>, WorkspaceError> {
-        let (git, git_dir, common_dir) = match &self.kind {
-            Kind::Worktree { repo, root, git_dir, .. } => {
-                check_worktree(root, git_dir, &repo.root)?;
-                (Git::pinned(git_dir, root, &self.env), git_dir, &repo.common_dir)
-            }
-            Kind::InPlace { repo: Some(repo), .. } => (repo.git(&self.env), &repo.git_dir, &repo.common_dir),
-            Kind::InPlace { repo: None, .. } => return Ok(None),
+        if let Kind::Worktree { repo, root, git_dir, .. } = &self.kind {
+            check_worktree(root, git_dir, &repo.root)?;
+        }
+        let (Some((repository, git_dir)), Some(repo)) = (self.repository_git(), self.repository()) else {
+            return Ok(None);
         };
-        let git = git.with_cancel(&self.cancel);
-        self.programs.check(&git, git_dir, common_dir)?;
-        Ok(Some(git))
+        self.programs.check(&repository, git_dir, &repo.common_dir)?;
+        Ok(self.made_own_git()?.map(|own| own.files(self.root(), &self.env).with_cancel(&self.cancel)))
     }
 
-    /// Git in the person's folder.
+    /// Git for the files in the person's folder.
     fn person_git(&self, repo: &Repository) -> Result<Git, WorkspaceError> {
-        let git = repo.git(&self.env).with_cancel(&self.cancel);
-        self.programs.check(&git, &repo.git_dir, &repo.common_dir)?;
-        Ok(git)
+        self.programs.check(&self.person_refs(repo), &repo.git_dir, &repo.common_dir)?;
+        let Some(own) = self.made_own_git()? else {
+            return Err(WorkspaceError::NoGit { folder: self.folder.clone() });
+        };
+        own.use_sparse_patterns(&repo.git_dir)?;
+        let git = own.files(&repo.root, &self.env).with_cancel(&self.cancel);
+        Ok(git.with_env("GIT_INDEX_FILE", repo.git_dir.join("index")))
     }
 
-    /// Git for objects and refs, which outlive the worktree; `None` without git. It reads no files, so that no setting
-    /// makes it run a program.
-    fn objects(&self) -> Option<Git> {
-        let repo = match &self.kind {
+    /// Git for HEAD and the branches of the person's folder, and commits in their name.
+    fn person_refs(&self, repo: &Repository) -> Git {
+        repo.git(&self.env).with_cancel(&self.cancel)
+    }
+
+    /// Git for trees and commits, which outlive the worktree; `None` without git.
+    fn objects(&self) -> Result<Option<Git>, WorkspaceError> {
+        Ok(self.made_own_git()?.map(|own| own.objects(&self.env).with_cancel(&self.cancel)))
+    }
+
+    /// Git for the refs of the repository, which outlive the worktree; `None` without git. It reads no files, so that no
+    /// setting makes it run a program.
+    fn refs(&self) -> Option<Git> {
+        self.repository().map(|repo| repo.shared_git(&self.env).with_cancel(&self.cancel))
+    }
+
+    /// Git in the git directory that the agent uses, for HEAD, and that directory; `None` without git.
+    fn repository_git(&self) -> Option<(Git, &Path)> {
+        let (git, git_dir) = match &self.kind {
+            Kind::Worktree { root, git_dir, .. } => (Git::pinned(git_dir, root, &self.env), git_dir),
+            Kind::InPlace { repo, .. } => repo.as_ref().map(|repo| (repo.git(&self.env), &repo.git_dir))?,
+        };
+        Some((git.with_cancel(&self.cancel), git_dir))
+    }
+
+    /// The commit that is checked out where the agent works.
+    fn head(&self) -> Result<Option<String>, WorkspaceError> {
+        self.repository_git().map_or(Ok(None), |(git, _)| git.resolve("HEAD^{commit}"))
+    }
+
+    fn repository(&self) -> Option<&Repository> {
+        match &self.kind {
             Kind::Worktree { repo, .. } => Some(repo),
             Kind::InPlace { repo, .. } => repo.as_ref(),
+        }
+    }
+
+    fn own_git(&self) -> Option<OwnGit> {
+        let parent = match &self.kind {
+            Kind::Worktree { root, .. } => root.parent(),
+            Kind::InPlace { manifests, .. } => manifests.parent(),
         };
-        repo.map(|repo| repo.shared_git(&self.env).with_cancel(&self.cancel))
+        Some(OwnGit::new(parent?, &self.id, &self.repository()?.common_dir))
+    }
+
+    /// Belay's git directory. It is made now if an older Belay began the task, with the settings that it recorded.
+    fn made_own_git(&self) -> Result<Option<OwnGit>, WorkspaceError> {
+        let (Some(own), Some((repository, git_dir))) = (self.own_git(), self.repository_git()) else {
+            return Ok(None);
+        };
+        if !own.exists() {
+            let git = match git_dir.is_dir() {
+                true => Some(repository),
+                false => self.refs(),
+            };
+            git.map_or(Ok(()), |git| own.make(&git, git_dir, Some(&self.programs)))?;
+        }
+        Ok(Some(own))
     }
 
     /// The ref that keeps a snapshot.
@@ -270,7 +326,7 @@ fn check_name(name: &str) -> Result<(), WorkspaceError> {
         && !name.starts_with(['.', '-'])
         && !name.ends_with('.')
         // Git's own files, and those of Belay next to a worktree.
-        && ![".lock", ".creating", ".removing", ".manifests"].iter().any(|suffix| name.ends_with(suffix))
+        && ![".lock", ".creating", ".removing", ".manifests", ".git"].iter().any(|suffix| name.ends_with(suffix))
         && !name.contains("..");
     if is_safe { Ok(()) } else { Err(WorkspaceError::BadName { name: name.to_owned() }) }
 }

@@ -22,7 +22,7 @@ pub(super) struct Change {
 impl Workspace {
     /// The difference as a patch that `git apply` takes; `None` without git. Bytes, since files need not be UTF-8.
     pub fn diff(&self, from: &TreeId, to: &TreeId) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        self.objects().map(|git| diff(&git, from.as_str(), to.as_str(), None)).transpose()
+        self.objects()?.map(|git| diff(&git, from.as_str(), to.as_str(), None)).transpose()
     }
 
     /// The files that differ, with a digest of the content after; [`DELETED`] for one that is gone. A name that is
@@ -40,7 +40,7 @@ impl Workspace {
 
     /// Changed paths with their digests before and after.
     fn compare(&self, from: &TreeId, to: &TreeId) -> Result<Vec<Comparison>, WorkspaceError> {
-        if let Some(git) = self.objects() {
+        if let Some(git) = self.objects()? {
             let changes = changes(&git, from.as_str(), to.as_str())?;
             return Ok(changes
                 .into_iter()
@@ -75,6 +75,8 @@ pub(super) fn diff(git: &Git, from: &str, to: &str, path: Option<&[u8]>) -> Resu
         "-r",
         "-p",
         "-U3",
+        // Attributes that call a file binary would hide its lines from a reviewer.
+        "--text",
         "--binary",
         "--full-index",
         // A patch with renames depends on similarity, and names a file twice.

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::WorkspaceError;
 use super::git::{Git, clean_environment};
+use super::index::TemporaryIndex;
 use super::inspect::{Repository, inspect};
+use super::own_git::OwnGit;
 use super::programs::GitPrograms;
 use super::snapshot::{self, BASE};
 use super::{Kind, Mode, TreeId, Workspace, WorkspaceSpec, check_name, copy_files, manifest, remove};
@@ -41,7 +43,9 @@ fn in_place(spec: &WorkspaceSpec, folder: PathBuf, cancel: &CancelHandle) -> Res
     let (base, programs) = match &repo {
         Some(repo) => {
             let git = repo.git(&spec.env).with_cancel(cancel);
-            (TreeId(snapshot::tree(&git)?), GitPrograms::record(&git, &repo.git_dir, &repo.common_dir)?)
+            let programs = GitPrograms::record(&git, &repo.git_dir, &repo.common_dir)?;
+            let own = OwnGit::new(&spec.parent, &spec.id, &repo.common_dir);
+            (start_tree(&own, &git, &repo.git_dir, &repo.root, spec, cancel)?, programs)
         }
         None => (manifest::record(&folder, &manifests)?, GitPrograms::default()),
     };
@@ -55,10 +59,26 @@ fn in_place(spec: &WorkspaceSpec, folder: PathBuf, cancel: &CancelHandle) -> Res
         env: spec.env.clone(),
         cancel: cancel.clone(),
     };
-    if let Some(git) = workspace.git()? {
-        workspace.keep(workspace.base.as_str(), BASE, git.resolve("HEAD^{commit}")?.as_deref())?;
+    if workspace.git()?.is_some() {
+        workspace.keep(workspace.base.as_str(), BASE, workspace.head()?.as_deref())?;
     }
     Ok(workspace)
+}
+
+/// Makes Belay's git directory while no agent has been here, and its index of the files. `git` is that of the work tree.
+fn start_tree(
+    own: &OwnGit,
+    git: &Git,
+    git_dir: &Path,
+    root: &Path,
+    spec: &WorkspaceSpec,
+    cancel: &CancelHandle,
+) -> Result<TreeId, WorkspaceError> {
+    own.make(git, git_dir, None)?;
+    let index = TemporaryIndex::copy_of_work_tree(git, git_dir)?;
+    let tree = snapshot::tree(&own.files(root, &spec.env).with_cancel(cancel), &index)?;
+    index.publish(&own.index())?;
+    Ok(TreeId(tree))
 }
 
 /// A worktree that shall be made.
@@ -101,7 +121,7 @@ impl Worktree {
         let git_dir = Git::discover(&self.root, &spec.env).path(&["rev-parse", "--absolute-git-dir"])?;
         let worktree = Git::pinned(&git_dir, &self.root, &spec.env).with_cancel(cancel);
         if spec.mode == Mode::WorktreeWithChanges {
-            let changed = snapshot::tree(&git)?;
+            let changed = snapshot::tree(&git, &TemporaryIndex::copy_of_work_tree(&git, &self.repo.git_dir)?)?;
             worktree.run(&["read-tree", "--reset", "-u", &changed])?;
             // The changes are in the files only, as most of them are in the person's folder.
             worktree.run(&["read-tree", "-m", &self.base_commit])?;
@@ -121,8 +141,8 @@ impl Worktree {
         for command in &spec.setup {
             run_setup(command, &dir, spec, cancel)?;
         }
-        let base = TreeId(snapshot::tree(&worktree)?);
         let programs = GitPrograms::record(&worktree, &git_dir, &self.repo.common_dir)?;
+        let base = start_tree(&self.own_git(spec), &worktree, &git_dir, &self.root, spec, cancel)?;
         let Self { folder, repo, base_commit, root, branch, marker, .. } = self;
         let kind = Kind::Worktree { repo, root, git_dir, branch, base_commit: base_commit.clone() };
         let (id, env, cancel) = (spec.id.clone(), spec.env.clone(), cancel.clone());
@@ -155,7 +175,12 @@ impl Worktree {
         if branch.is_some() {
             git.run(&["update-ref", "-d", &branch_ref])?;
         }
+        self.own_git(spec).remove()?;
         delete_refs(git, &spec.id)
+    }
+
+    fn own_git(&self, spec: &WorkspaceSpec) -> OwnGit {
+        OwnGit::new(self.root.parent().unwrap_or(&spec.parent), &spec.id, &self.repo.common_dir)
     }
 
     fn is_registered(&self, git: &Git) -> Result<bool, WorkspaceError> {
@@ -173,7 +198,7 @@ impl Worktree {
         Ok(tree.is_some()
             && is_same(&worktree.root, &self.root)
             && is_same(&worktree.common_dir, &self.repo.common_dir)
-            && Some(snapshot::tree(&found)?) == tree
+            && Some(snapshot::tree(&found, &TemporaryIndex::copy_of_work_tree(&found, &worktree.git_dir)?)?) == tree
             && found.resolve("HEAD^{commit}")? == commit
             && found.resolve(&format!("refs/heads/{}", self.branch))? == commit)
     }

@@ -39,6 +39,9 @@ pub enum WorkspaceError {
     InPlace { folder: PathBuf },
     #[error("{} could not be restored; these files still differ: {}", dir.display(), named(files, files.len()))]
     NotRestored { dir: PathBuf, files: Vec<String> },
+    /// Which files a sparse checkout left out is in the index only.
+    #[error("{} is missing, and the checkout is sparse", path.display())]
+    NoSparseIndex { path: PathBuf },
     #[error("no record of the files at {tree}")]
     NoManifest { tree: String },
     /// An agent could have git run them with the person's rights.
@@ -93,11 +96,12 @@ impl WorkspaceError {
             }
             Self::InPlace { .. } => "undo the changes yourself; Belay does not reset your own files".to_owned(),
             Self::Programs { repo, settings } => format!(
-                "remove them: `git -C {} config --unset-all {}`; or set them in your own configuration (`--global`) if \
-                 you want them",
+                "remove them: `git -C {} config --unset-all {}`; or to use them, set them in your own configuration (`--global`) and start a \
+                 new task",
                 repo.display(),
                 settings.first().map_or("NAME", String::as_str)
             ),
+            Self::NoSparseIndex { .. } => "land or archive the work, and start a new task".to_owned(),
             Self::GitStopped { why: GitStop::TimedOut, .. } => {
                 "check that the command works in the project, without a password prompt and without a stalled network connection"
                     .to_owned()

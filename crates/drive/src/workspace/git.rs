@@ -31,6 +31,9 @@ const SETTINGS: &[&str] = &[
     "core.trustctime=true",
     "core.checkStat=default",
     "core.safecrlf=false",
+    // It says which commits descend from which, and is not checked.
+    "core.commitGraph=false",
+    "advice.graftFileDeprecated=false",
     "core.quotePath=false",
     "diff.suppressBlankEmpty=false",
     "advice.addEmbeddedRepo=false",
@@ -54,9 +57,15 @@ const KEPT_VARIABLES: &[&str] = &[
 ];
 
 /// Variables of every call. A missing object is an error: to fetch it, git would run what the configuration of a remote
-/// names.
-const VARIABLES: &[(&str, &str)] =
-    &[("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "false"), ("GIT_NO_LAZY_FETCH", "1")];
+/// names. Objects are what their names say, and commits have the parents that they name.
+const VARIABLES: &[(&str, &str)] = &[
+    ("LC_ALL", "C"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_GRAFT_FILE", "/dev/null"),
+];
 
 /// Longest duration of a command. Only one that waits for a network or a program takes this long.
 const TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -122,14 +131,6 @@ impl Git {
             env.push(((*name).into(), (*value).into()));
         }
         Self { arguments, pinned, env, cancel: CancelHandle::default(), timeout: TIMEOUT }
-    }
-
-    /// The git directory, which has the index.
-    pub(super) fn git_dir(&self) -> Result<PathBuf, WorkspaceError> {
-        match &self.pinned {
-            Some((git_dir, _)) => Ok(git_dir.clone()),
-            None => self.path(&["rev-parse", "--absolute-git-dir"]),
-        }
     }
 
     /// The top of the work tree.

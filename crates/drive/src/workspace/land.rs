@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{LandError, WorkspaceError};
 use super::git::{Git, path_text, split_nul};
+use super::index::{TemporaryIndex, is_split};
 use super::inspect::Repository;
 use super::snapshot::{self, LANDED};
 use super::{Kind, TreeId, Workspace, compare, inspect};
@@ -29,8 +30,10 @@ const OPERATIONS: &[(&str, &str)] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Land {
-    /// As commits on the person's branch.
+    /// As one commit on the person's branch, with the tree that was reviewed.
     Merge,
+    /// Like `Merge`, with the commits of the agent in its history. Nobody has reviewed them one by one.
+    MergeCommits,
     /// As uncommitted changes in the person's folder.
     Apply,
 }
@@ -54,20 +57,18 @@ pub enum Landed {
 impl Workspace {
     /// Brings a tree into the person's folder. If that is not possible without a loss, nothing at all is changed. The
     /// work of a worktree that started with uncommitted changes lands without them.
-    ///
-    /// The commits of the agent are kept if they lead to the tree. Otherwise one commit with `message` is made.
     pub fn land(&self, tree: &TreeId, how: Land, message: &str) -> Result<Landed, LandError> {
-        let Kind::Worktree { repo, base_commit, git_dir, root, .. } = &self.kind else {
+        let Kind::Worktree { repo, base_commit, .. } = &self.kind else {
             return Ok(Landed::AlreadyThere);
         };
-        let landing = Landing { workspace: self, repo, base_commit, git: self.person_git(repo)?, tree };
+        let (git, refs) = (self.person_git(repo)?, self.person_refs(repo));
+        let landing = Landing { workspace: self, repo, base_commit, git, refs, tree };
         let landed = match how {
-            Land::Merge => landing.merge(message)?,
+            Land::Merge | Land::MergeCommits => landing.merge(message, how)?,
             Land::Apply => landing.apply()?,
         };
         // What was checked out at this moment may go with the worktree.
-        let worktree = Git::pinned(git_dir, root, &self.env);
-        let head = worktree.resolve("HEAD^{commit}").ok().flatten();
+        let head = self.head().ok().flatten();
         self.keep(tree.as_str(), LANDED, Some(head.as_ref().unwrap_or(base_commit)))?;
         Ok(landed)
     }
@@ -77,76 +78,98 @@ struct Landing<'a> {
     workspace: &'a Workspace,
     repo: &'a Repository,
     base_commit: &'a str,
-    /// In the person's folder.
+    /// For the files and the index in the person's folder.
     git: Git,
+    /// For branches and commits.
+    refs: Git,
     tree: &'a TreeId,
 }
 
 impl Landing<'_> {
-    fn merge(&self, message: &str) -> Result<Landed, LandError> {
-        let git = &self.git;
+    /// A branch that moved is merged by content, from the commit of the start: what the agent's own history says about
+    /// the person's commits does not count.
+    fn merge(&self, message: &str, how: Land) -> Result<Landed, LandError> {
+        let refs = &self.refs;
         let folder = || self.repo.root.clone();
         if let Some((_, operation)) = OPERATIONS.iter().find(|(file, _)| self.repo.git_dir.join(file).exists()) {
             return Err(LandError::InProgress { folder: folder(), operation });
         }
-        let branch = inspect::branch(git)?.ok_or_else(|| LandError::DetachedHead { folder: folder() })?;
-        let head = git.resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit { root: folder() })?;
+        let branch = inspect::branch(refs)?.ok_or_else(|| LandError::DetachedHead { folder: folder() })?;
+        let head = refs.resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit { root: folder() })?;
         if self.workspace.base == *self.tree {
             return Ok(Landed::AlreadyThere);
         }
-        let work = self.commit(message)?;
-        let head_tree = git.tree_of(&head)?;
-        let fast_forward = git.is_ancestor(&head, &work)?;
-        let merged = if fast_forward { git.tree_of(&work)? } else { self.merge_trees(&branch, &head, &work)? };
+        let base = self.landed_before(&head)?.unwrap_or_else(|| self.base_commit.to_owned());
+        let work = self.commit(&base, message, how)?;
+        let head_tree = refs.tree_of(&head)?;
+        let fast_forward = head == base;
+        let merged = if fast_forward { refs.tree_of(&work)? } else { self.merge_trees(&branch, &base, &head, &work)? };
         if merged == head_tree {
             return Ok(Landed::AlreadyThere);
         }
         self.refuse_dirty(&head_tree, &merged)?;
-        let commit = if fast_forward { work } else { self.personal_commit(&merged, &[&head, &work], message)? };
+        let commit = match fast_forward {
+            true => work.clone(),
+            false => self.personal_commit(&merged, &[&head, &work], message)?,
+        };
         self.check_out(&branch, &head, &commit)?;
+        if let Some(own) = self.workspace.own_git() {
+            own.record_landed(&work, &self.workspace.env)?;
+        }
         Ok(Landed::Merged { branch, commit, fast_forward })
     }
 
-    /// The work as a commit that descends from the commit of the start.
-    fn commit(&self, message: &str) -> Result<String, LandError> {
-        let git = &self.git;
-        let base_tree = git.tree_of(self.base_commit)?;
-        if base_tree != self.workspace.base.as_str() {
-            let tree = self.without_changes_of_start(&base_tree)?;
-            return self.personal_commit(&tree, &[self.base_commit], message);
+    /// What landed the last time, if the branch still has it.
+    fn landed_before(&self, head: &str) -> Result<Option<String>, WorkspaceError> {
+        let Some(own) = self.workspace.own_git() else { return Ok(None) };
+        let Some(landed) = own.landed(&self.workspace.env)? else { return Ok(None) };
+        Ok(self.refs.is_ancestor(&landed, head)?.then_some(landed))
+    }
+
+    /// The work as a commit that descends from `base`.
+    fn commit(&self, base: &str, message: &str, how: Land) -> Result<String, LandError> {
+        let refs = &self.refs;
+        let start_tree = refs.tree_of(self.base_commit)?;
+        if start_tree != self.workspace.base.as_str() {
+            let tree = self.without_changes_of_start(&start_tree)?;
+            return self.personal_commit(&tree, &[base], message);
         }
-        let head = self.workspace.head_of(git, self.tree)?.unwrap_or_else(|| self.base_commit.to_owned());
-        if !git.is_ancestor(self.base_commit, &head)? {
-            return self.personal_commit(self.tree.as_str(), &[self.base_commit], message);
+        if how == Land::MergeCommits {
+            let head = self.workspace.head_of(refs, self.tree)?.unwrap_or_else(|| base.to_owned());
+            if refs.is_ancestor(base, &head)? {
+                let is_complete = refs.tree_of(&head)? == self.tree.as_str();
+                return if is_complete {
+                    Ok(head)
+                } else {
+                    self.personal_commit(self.tree.as_str(), &[&head], message)
+                };
+            }
         }
-        if git.tree_of(&head)? == self.tree.as_str() {
-            return Ok(head);
-        }
-        self.personal_commit(self.tree.as_str(), &[&head], message)
+        self.personal_commit(self.tree.as_str(), &[base], message)
     }
 
     /// What the agent did, on the commit of the start instead of the uncommitted changes that it started with.
     fn without_changes_of_start(&self, base_tree: &str) -> Result<String, LandError> {
-        let belay = self.git.as_belay();
+        let belay = self.refs.as_belay();
         let start = belay.commit_tree(self.workspace.base.as_str(), &[], "start")?;
         let commits = [base_tree, self.tree.as_str()].map(|tree| belay.commit_tree(tree, &[&start], "side"));
         let [ours, theirs] = commits;
-        match merge_tree(&self.git, &ours?, &theirs?, Some(&start))? {
+        match merge_tree(&self.git, &start, &ours?, &theirs?)? {
             Ok(tree) => Ok(tree),
             // The agent changed what the person had changed and not committed.
             Err(files) => Err(LandError::Dirty { files }),
         }
     }
 
-    fn merge_trees(&self, branch: &str, head: &str, work: &str) -> Result<String, LandError> {
-        let merged = merge_tree(&self.git, head, work, None)?;
+    fn merge_trees(&self, branch: &str, base: &str, head: &str, work: &str) -> Result<String, LandError> {
+        let merged = merge_tree(&self.git, base, head, work)?;
         merged.map_err(|files| LandError::Conflict { branch: branch.to_owned(), files })
     }
 
     /// A commit in the person's name.
     fn personal_commit(&self, tree: &str, parents: &[&str], message: &str) -> Result<String, LandError> {
         // Git would otherwise invent an address from the host name.
-        let git = self.git.with_setting("user.useConfigOnly=true");
+        let git = self.refs.with_setting("user.useConfigOnly=true");
         for variable in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             let known = git.output(&["var", variable], b"")?;
             if !known.status.success() {
@@ -160,7 +183,7 @@ impl Landing<'_> {
     /// Refuses a merge that would touch uncommitted changes, or files that git does not know.
     fn refuse_dirty(&self, head_tree: &str, merged: &str) -> Result<(), LandError> {
         let git = &self.git;
-        let own = snapshot::tree(git)?;
+        let own = self.own_tree()?;
         let own: BTreeMap<_, _> = by_path(compare::changes(git, head_tree, &own)?);
         let mut dirty = Vec::new();
         for change in compare::changes(git, head_tree, merged)? {
@@ -177,23 +200,32 @@ impl Landing<'_> {
         if dirty.is_empty() { Ok(()) } else { Err(LandError::Dirty { files: dirty }) }
     }
 
+    /// The tree of the person's files.
+    fn own_tree(&self) -> Result<String, WorkspaceError> {
+        let index = TemporaryIndex::copy_of_work_tree(&self.refs, &self.repo.git_dir)?;
+        snapshot::tree(&self.git, &index)
+    }
+
     /// Moves index, files and branch from one commit to another.
     fn check_out(&self, branch: &str, from: &str, to: &str) -> Result<(), LandError> {
         let git = &self.git;
         let move_files = ["read-tree", "-m", "-u", from, to];
         // Tried on a copy of the index. It is refreshed first, since a file with another time counts as changed.
-        let copy = snapshot::TemporaryIndex::copy_of(git)?;
+        let copy = TemporaryIndex::copy_of_work_tree(&self.refs, &self.repo.git_dir)?;
         let trial = copy.use_with(git);
         trial.output(&["update-index", "-q", "--refresh"], b"")?;
         let tried = trial.output(&["read-tree", "-m", "-u", "--dry-run", from, to], b"")?;
         if !tried.status.success() {
             return Err(refused(&tried.stderr_text()).unwrap_or_else(|| tried.into_error().into()));
         }
+        if is_split(&self.repo.git_dir) {
+            self.refs.run(&["update-index", "--no-split-index"])?;
+        }
         git.output(&["update-index", "-q", "--refresh"], b"")?;
         git.run(&move_files)?;
         let branch_ref = format!("refs/heads/{branch}");
         let reason = format!("belay: land {}", self.workspace.id);
-        if let Err(error) = git.run(&["update-ref", "-m", &reason, &branch_ref, to, from]) {
+        if let Err(error) = self.refs.run(&["update-ref", "-m", &reason, &branch_ref, to, from]) {
             // The branch has moved meanwhile.
             git.run(&["read-tree", "-m", "-u", to, from])?;
             return Err(error.into());
@@ -205,7 +237,7 @@ impl Landing<'_> {
         let git = &self.git;
         let (base, tree) = (self.workspace.base.as_str(), self.tree.as_str());
         let changes = compare::changes(git, base, tree)?;
-        let own = by_path(compare::changes(git, base, &snapshot::tree(git)?)?);
+        let own = by_path(compare::changes(git, base, &self.own_tree()?)?);
         if changes.iter().all(|change| own.get(&change.path).is_some_and(|own| own.after == change.after)) {
             return Ok(Landed::AlreadyThere);
         }
@@ -234,17 +266,10 @@ fn applies(git: &Git, patch: &[u8], options: &[&str]) -> Result<bool, WorkspaceE
     git.asks(&args, patch)
 }
 
-/// Merges two commits as objects: the tree, or the files in conflict.
-fn merge_tree(
-    git: &Git,
-    ours: &str,
-    theirs: &str,
-    base: Option<&str>,
-) -> Result<Result<String, Vec<String>>, WorkspaceError> {
-    let base = base.map(|base| format!("--merge-base={base}"));
-    let mut args = vec!["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
-    args.extend(base.as_deref());
-    args.extend([ours, theirs]);
+/// Merges what two commits changed since `base`, as objects: the tree, or the files in conflict.
+fn merge_tree(git: &Git, base: &str, ours: &str, theirs: &str) -> Result<Result<String, Vec<String>>, WorkspaceError> {
+    let base = format!("--merge-base={base}");
+    let args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, ours, theirs];
     let output = git.output(&args, b"")?;
     let mut parts: Vec<String> = split_nul(&output.stdout).map(path_text).collect();
     match output.status.code() {

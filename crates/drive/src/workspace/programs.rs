@@ -36,6 +36,9 @@ const PROGRAM_SETTINGS: &[(&str, &str)] = &[
     ("remote", "vcs"),
 ];
 
+/// Arguments with which git lists all settings and where they are from.
+pub(super) const LIST: &[&str] = &["config", "--list", "--includes", "--show-scope", "-z"];
+
 /// A larger configuration file is read by git alone.
 const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 /// Submodules of submodules that are looked at.
@@ -63,6 +66,11 @@ impl GitPrograms {
             return Ok(());
         }
         refuse(added(git, &self.settings)?, common_dir)
+    }
+
+    /// Like [`GitPrograms::check`], for the output of [`LIST`].
+    pub(super) fn check_listed(&self, listed: &[u8], common_dir: &Path) -> Result<(), WorkspaceError> {
+        refuse(added_in(listed, &self.settings), common_dir)
     }
 
     /// Refuses settings of submodules, and of other repositories in the tree, where git looks for changed files.
@@ -93,7 +101,10 @@ impl GitPrograms {
 
 /// Settings of the repository that are neither known nor the person's own.
 fn added(git: &Git, known: &BTreeSet<(String, String)>) -> Result<BTreeSet<(String, String)>, WorkspaceError> {
-    let listed = git.run(&["config", "--list", "--includes", "--show-scope", "-z"])?;
+    Ok(added_in(&git.run(LIST)?, known))
+}
+
+fn added_in(listed: &[u8], known: &BTreeSet<(String, String)>) -> BTreeSet<(String, String)> {
     let mut parts = listed.split(|byte| *byte == 0);
     let (mut own, mut repository) = (BTreeSet::new(), BTreeSet::new());
     while let (Some(scope), Some(setting)) = (parts.next(), parts.next()) {
@@ -108,7 +119,7 @@ fn added(git: &Git, known: &BTreeSet<(String, String)>) -> Result<BTreeSet<(Stri
             _ => own.insert(setting),
         };
     }
-    Ok(repository.into_iter().filter(|setting| !known.contains(setting) && !own.contains(setting)).collect())
+    repository.into_iter().filter(|setting| !known.contains(setting) && !own.contains(setting)).collect()
 }
 
 /// Git prints sections and variables in lower case.

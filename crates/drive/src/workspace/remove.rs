@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::error::WorkspaceError;
 use super::git::{Git, path_text, split_nul};
-use super::snapshot::{self, ARCHIVED, LANDED};
+use super::index::TemporaryIndex;
+use super::snapshot::{ARCHIVED, LANDED};
 use super::{Kind, TreeId, Workspace, compare, create};
 
 /// Whether a worktree was removed.
@@ -37,7 +38,7 @@ impl Workspace {
     /// Keeps a tree as the branch `belay/<id>`, so that the worktree may be removed. Returns the branch; `None` if
     /// the workspace is the person's folder.
     pub fn archive(&self, tree: &TreeId) -> Result<Option<String>, WorkspaceError> {
-        let (Kind::Worktree { branch, base_commit, .. }, Some(objects)) = (&self.kind, self.objects()) else {
+        let (Kind::Worktree { branch, base_commit, .. }, Some(objects)) = (&self.kind, self.refs()) else {
             return Ok(None);
         };
         let worktree = match self.git() {
@@ -58,11 +59,13 @@ impl Workspace {
         let branch_ref = format!("refs/heads/{branch}");
         objects.run(&["update-ref", "-m", "belay: archive", &branch_ref, &commit])?;
         // The branch moved under the worktree, whose index shall follow it.
-        if let Some(git) = worktree
-            && super::inspect::branch(&git)?.as_deref() == Some(branch)
+        if let (Some(git), Some((repository, git_dir))) = (worktree, self.repository_git())
+            && super::inspect::branch(&repository)?.as_deref() == Some(branch)
         {
             // Without a look at the files: those that the agent changed do not agree with the index.
-            git.run(&["read-tree", "--reset", &commit])?;
+            let index = TemporaryIndex::empty()?;
+            index.use_with(&git).run(&["read-tree", &commit])?;
+            index.publish(&git_dir.join("index"))?;
         }
         Ok(Some(branch.clone()))
     }
@@ -70,7 +73,7 @@ impl Workspace {
     /// Removes the worktree if `tree` has landed or is archived, its files are that tree, nothing was committed
     /// since, and no session works in it. Ignored files go with it. The branch and the snapshots stay.
     pub fn remove(&self, tree: &TreeId, live_sessions: bool) -> Result<Removed, WorkspaceError> {
-        let (Kind::Worktree { root, branch, .. }, Some(objects)) = (&self.kind, self.objects()) else {
+        let (Kind::Worktree { root, branch, .. }, Some(objects)) = (&self.kind, self.refs()) else {
             return Ok(Removed::Nothing);
         };
         if live_sessions && root.exists() {
@@ -78,7 +81,7 @@ impl Workspace {
         }
         let marker = root.with_file_name(format!("{}.removing", self.id));
         if marker.exists() {
-            take_away(&objects, root, &marker)?;
+            self.take_away(&objects, root, &marker)?;
             return Ok(Removed::Removed);
         }
         if root.symlink_metadata().is_err() {
@@ -102,7 +105,7 @@ impl Workspace {
         if safe.is_empty() {
             return Ok(Removed::Kept(KeptBecause::NotLanded));
         }
-        let files = snapshot::tree(&git)?;
+        let (_, files) = self.index_of_files(&git)?;
         if files != tree.as_str() {
             let changed = compare::changes(&git, tree.as_str(), &files)?;
             let files = changed.iter().map(|change| path_text(&change.path)).collect();
@@ -112,12 +115,12 @@ impl Workspace {
         if !submodules.is_empty() {
             return Ok(Removed::Kept(KeptBecause::Submodules { submodules }));
         }
-        let Some(head) = git.resolve("HEAD^{commit}")? else { return Ok(Removed::Kept(KeptBecause::Commits)) };
+        let Some(head) = self.head()? else { return Ok(Removed::Kept(KeptBecause::Commits)) };
         for commit in &safe {
             if objects.is_ancestor(&head, commit)? {
                 // From here on the worktree is incomplete, so that a later call could not check it again.
                 std::fs::write(&marker, b"").map_err(WorkspaceError::io("cannot write", &marker))?;
-                take_away(&objects, root, &marker)?;
+                self.take_away(&objects, root, &marker)?;
                 return Ok(Removed::Removed);
             }
         }
@@ -126,15 +129,28 @@ impl Workspace {
 
     /// Deletes the snapshots of the workspace, which keep their objects alive. Its worktree and branch stay.
     pub fn forget_snapshots(&self) -> Result<(), WorkspaceError> {
-        if let Some(git) = self.objects() {
+        if let Some(git) = self.refs() {
             create::delete_refs(&git, &self.id)?;
         }
+        self.own_git().map_or(Ok(()), |own| own.remove())?;
         match &self.kind {
             Kind::InPlace { manifests, .. } if manifests.exists() => {
                 std::fs::remove_dir_all(manifests).map_err(WorkspaceError::io("cannot remove", manifests))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Removes a worktree that has been checked, or the rest of one.
+    fn take_away(&self, git: &Git, root: &Path, marker: &Path) -> Result<(), WorkspaceError> {
+        if root.symlink_metadata().is_ok() {
+            create::remove_all(root)?;
+        }
+        if is_registered(git, root)? {
+            unregister(git, root)?;
+        }
+        self.own_git().map_or(Ok(()), |own| own.remove_index())?;
+        std::fs::remove_file(marker).map_err(WorkspaceError::io("cannot remove", marker))
     }
 
     /// Submodules with uncommitted files, or at a commit that is not the one of the start. Their objects are in the
@@ -154,17 +170,6 @@ pub(super) fn is_registered(git: &Git, root: &Path) -> Result<bool, WorkspaceErr
     let listed = git.run(&["worktree", "list", "--porcelain", "-z"])?;
     let mut paths = split_nul(&listed).filter_map(|line| line.strip_prefix(b"worktree "));
     Ok(paths.any(|path| Path::new(OsStr::from_bytes(path)) == root))
-}
-
-/// Removes a worktree that has been checked, or the rest of one.
-fn take_away(git: &Git, root: &Path, marker: &Path) -> Result<(), WorkspaceError> {
-    if root.symlink_metadata().is_ok() {
-        create::remove_all(root)?;
-    }
-    if is_registered(git, root)? {
-        unregister(git, root)?;
-    }
-    std::fs::remove_file(marker).map_err(WorkspaceError::io("cannot remove", marker))
 }
 
 /// Removes git's record of a worktree whose directory is gone. `git worktree prune` would remove those of others,

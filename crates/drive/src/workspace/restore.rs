@@ -2,7 +2,7 @@
 
 use super::error::WorkspaceError;
 use super::git::{Git, path_text};
-use super::{Kind, TreeId, Workspace, compare, create, snapshot};
+use super::{Kind, TreeId, Workspace, compare, create};
 
 /// What git leaves in its directory while it does something, or after it was killed.
 const UNFINISHED: &[&str] = &[
@@ -46,7 +46,9 @@ impl Workspace {
         let Kind::Worktree { repo, root, git_dir, branch, base_commit } = &self.kind else {
             return Err(WorkspaceError::InPlace { folder: self.folder.clone() });
         };
-        let Some(git) = self.git()? else { return Err(WorkspaceError::NoGit { folder: self.folder.clone() }) };
+        let (Some(git), Some(own), Some((repository, _))) = (self.git()?, self.own_git(), self.repository_git()) else {
+            return Err(WorkspaceError::NoGit { folder: self.folder.clone() });
+        };
         for name in UNFINISHED {
             let path = git_dir.join(name);
             // What does not exist need not be removed; what cannot be removed fails below.
@@ -54,33 +56,28 @@ impl Workspace {
         }
         let branch_ref = format!("refs/heads/{branch}");
         let _ = std::fs::remove_file(repo.common_dir.join(format!("{branch_ref}.lock")));
-        let head = self.head_of(&git, tree)?.unwrap_or_else(|| base_commit.clone());
-        // Before the index is replaced: HEAD may be damaged, and everything else needs one.
-        git.run(&["symbolic-ref", "HEAD", &branch_ref])?;
-        git.run(&["update-ref", &branch_ref, &head])?;
-        // The agent may have damaged the index, or told git to ignore changes. This one describes the files as they
-        // are.
-        let index = match snapshot::index_of_files(&git) {
-            Ok((index, _)) => index,
-            Err(_) => {
-                let _ = std::fs::remove_file(git_dir.join("index"));
-                snapshot::index_of_files(&git)?.0
-            }
-        };
-        let index_path = git_dir.join("index");
-        snapshot::copy_index(&index.path(), &index_path).map_err(WorkspaceError::io("cannot write", &index_path))?;
-        git.run(&["read-tree", "--reset", "-u", tree.as_str()])?;
+        let head = self.head_of(&repository, tree)?.unwrap_or_else(|| base_commit.clone());
+        // HEAD may be damaged.
+        repository.run(&["symbolic-ref", "HEAD", &branch_ref])?;
+        repository.run(&["update-ref", &branch_ref, &head])?;
+        let (index, _) = self.index_of_files(&git)?;
+        let on_index = index.use_with(&git);
+        on_index.run(&["read-tree", "--reset", "-u", tree.as_str()])?;
         // Files that were ignored until `.gitignore` was restored. Twice forced: also repositories.
-        git.run(&["clean", "-ffdq"])?;
+        on_index.run(&["clean", "-ffdq"])?;
+        index.publish(&own.index())?;
+        let index_path = git_dir.join("index");
         if root.join(".gitmodules").symlink_metadata().is_ok() {
+            index.publish(&index_path)?;
             let submodules = Git::discover(root, &self.env).with_cancel(&self.cancel);
             self.programs.check_submodules(&submodules, &self.env)?;
             // Nothing is fetched from a place that an agent chose.
             create::update_submodules(&submodules, &["--no-fetch"])?;
         }
         // Changes against HEAD are in the files only. The times of unchanged files stay known.
-        git.run(&["read-tree", "-m", &head])?;
-        let restored = snapshot::tree(&git)?;
+        on_index.run(&["read-tree", "-m", &head])?;
+        index.publish(&index_path)?;
+        let (_, restored) = self.index_of_files(&git)?;
         if restored == tree.as_str() {
             return Ok(());
         }

@@ -1,9 +1,13 @@
 //! Trees of everything that is not ignored.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::error::WorkspaceError;
 use super::git::{Git, split_nul};
+use super::index::TemporaryIndex;
 use super::{Kind, TreeId, Workspace, check_name, manifest};
 
 /// Names that Belay itself uses.
@@ -25,8 +29,8 @@ impl Workspace {
         }
         match (self.git()?, &self.kind) {
             (Some(git), _) => {
-                let tree = tree(&git)?;
-                self.keep(&tree, name, git.resolve("HEAD^{commit}")?.as_deref())?;
+                let (_, tree) = self.index_of_files(&git)?;
+                self.keep(&tree, name, self.head()?.as_deref())?;
                 Ok(TreeId(tree))
             }
             (None, Kind::InPlace { manifests, .. }) => manifest::record(&self.folder, manifests),
@@ -36,7 +40,7 @@ impl Workspace {
 
     /// Keeps a tree, and the commit that was checked out with it, alive under a name.
     pub(super) fn keep(&self, tree: &str, name: &str, head: Option<&str>) -> Result<(), WorkspaceError> {
-        let Some(git) = self.objects() else { return Ok(()) };
+        let Some(git) = self.refs() else { return Ok(()) };
         let parents: Vec<&str> = head.into_iter().collect();
         let message = format!("belay: {name} of {}", self.id);
         let commit = git.as_belay().commit_tree(tree, &parents, &message)?;
@@ -60,60 +64,77 @@ impl Workspace {
         }
         Ok(heads.first().map(|head| (*head).to_owned()))
     }
-}
 
-/// A temporary index, removed with its directory.
-pub(super) struct TemporaryIndex {
-    dir: tempfile::TempDir,
-}
+    /// Brings Belay's own index up to date with the files where the agent works. Returns a copy of it and its tree.
+    pub(super) fn index_of_files(&self, git: &Git) -> Result<(TemporaryIndex, String), WorkspaceError> {
+        let Some(own) = self.own_git() else { return Err(WorkspaceError::NoGit { folder: self.folder.clone() }) };
+        own.ensure_index(self.base.as_str(), &self.env)?;
+        let index = TemporaryIndex::copy_of(&own.index())?;
+        let on_index = index.use_with(git);
+        add_files(&on_index)?;
+        self.count_tracked_files(&on_index)?;
+        let tree = on_index.line(&["write-tree"])?;
+        index.publish(&own.index())?;
+        Ok((index, tree))
+    }
 
-impl TemporaryIndex {
-    /// A copy of the repository's index: files whose times did not change are not read again.
-    pub(super) fn copy_of(git: &Git) -> Result<Self, WorkspaceError> {
-        let failed = |source| WorkspaceError::Io { what: "cannot create a temporary index".to_owned(), source };
-        let index = Self { dir: tempfile::Builder::new().prefix("belay-index-").tempdir().map_err(failed)? };
-        let original = git.git_dir()?.join("index");
-        match copy_index(&original, &index.path()) {
-            // A repository without any file has no index.
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
-            _ => Ok(index),
+    /// A file that git ignores counts if it is tracked: since the start, or because the agent has added it. Of the
+    /// agent's index, only the names are used.
+    fn count_tracked_files(&self, git: &Git) -> Result<(), WorkspaceError> {
+        let theirs = self.names_in_index(git);
+        let theirs: HashSet<&[u8]> = split_nul(&theirs).collect();
+        let listed = git.run(&["ls-files", "-z", "--full-name"])?;
+        let known: HashSet<&[u8]> = split_nul(&listed).collect();
+        let mut added = Vec::new();
+        theirs
+            .difference(&known)
+            .filter(|path| is_file_below(self.root(), path))
+            .for_each(|path| push_nul(&mut added, path));
+        if !added.is_empty() {
+            git.run_with(&["update-index", "--add", "-z", "--stdin"], &added)?;
         }
+        let ignored = git.run(&["ls-files", "--cached", "--ignored", "--exclude-standard", "-z", "--full-name"])?;
+        if ignored.is_empty() {
+            return Ok(());
+        }
+        let base = git.run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", self.base.as_str()])?;
+        let base: HashSet<&[u8]> = split_nul(&base).collect();
+        let mut dropped = Vec::new();
+        let is_tracked = |path: &&[u8]| base.contains(path) || theirs.contains(path);
+        split_nul(&ignored).filter(|path| !is_tracked(path)).for_each(|path| push_nul(&mut dropped, path));
+        if !dropped.is_empty() {
+            git.run_with(&["update-index", "--force-remove", "-z", "--stdin"], &dropped)?;
+        }
+        Ok(())
     }
 
-    pub(super) fn path(&self) -> std::path::PathBuf {
-        self.dir.path().join("index")
-    }
-
-    pub(super) fn use_with(&self, git: &Git) -> Git {
-        git.with_env("GIT_INDEX_FILE", self.path())
+    /// The files in the index of the work tree. An index that cannot be read has none.
+    fn names_in_index(&self, git: &Git) -> Vec<u8> {
+        let Some((repository, git_dir)) = self.repository_git() else { return Vec::new() };
+        let listed = TemporaryIndex::copy_of_work_tree(&repository, git_dir)
+            .and_then(|index| index.use_with(git).run(&["ls-files", "-z", "--full-name"]));
+        listed.unwrap_or_else(|error| {
+            tracing::warn!(workspace = self.id, %error, "the index of a workspace cannot be read");
+            Vec::new()
+        })
     }
 }
 
-/// Copies an index with its time. Git reads a file again if it may have been changed in the moment in which the index
-/// was written; a later time would hide that change.
-pub(super) fn copy_index(from: &Path, to: &Path) -> std::io::Result<()> {
-    let written = from.metadata()?.modified()?;
-    std::fs::copy(from, to)?;
-    std::fs::File::options().write(true).open(to)?.set_modified(written)
-}
-
-/// The tree of all files that are not ignored.
-pub(super) fn tree(git: &Git) -> Result<String, WorkspaceError> {
-    Ok(index_of_files(git)?.1)
-}
-
-/// A temporary index that describes the files as they are, and its tree.
-pub(super) fn index_of_files(git: &Git) -> Result<(TemporaryIndex, String), WorkspaceError> {
-    let index = TemporaryIndex::copy_of(git)?;
+/// The tree of all files that are not ignored or are in the index, of which `index` is a copy.
+pub(super) fn tree(git: &Git, index: &TemporaryIndex) -> Result<String, WorkspaceError> {
     let git = index.use_with(git);
-    let submodules = prepare_index(&git)?;
+    add_files(&git)?;
+    git.line(&["write-tree"])
+}
+
+/// Brings an index up to date with the files.
+fn add_files(git: &Git) -> Result<(), WorkspaceError> {
+    let submodules = prepare_index(git)?;
     let added = git.output(&["add", "--all", "--ignore-errors", "--", "."], b"")?;
     if !added.status.success() && !only_empty_repositories(&added.stderr_text()) {
         return Err(added.into_error());
     }
-    submodules.put_back(&git)?;
-    let tree = git.line(&["write-tree"])?;
-    Ok((index, tree))
+    submodules.put_back(git)
 }
 
 /// Clears the flags by which git ignores changes of a file (`assume-unchanged`, `skip-worktree`), and takes submodules
@@ -183,7 +204,7 @@ impl Submodules {
             return Ok(());
         }
         let listed = git.run(&["ls-files", "-z", "--full-name"])?;
-        let added: std::collections::HashSet<&[u8]> = split_nul(&listed).collect();
+        let added: HashSet<&[u8]> = split_nul(&listed).collect();
         let mut missing = Vec::new();
         for (path, entry) in split_nul(&self.paths).zip(split_nul(&self.entries)) {
             if !added.contains(path) {
@@ -203,8 +224,15 @@ fn push_nul(list: &mut Vec<u8>, item: &[u8]) {
 }
 
 fn exists(root: &Path, path: &[u8]) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    root.join(std::ffi::OsStr::from_bytes(path)).symlink_metadata().is_ok()
+    root.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
+}
+
+/// Whether this is a file or a link, and no link leads to it.
+fn is_file_below(root: &Path, path: &[u8]) -> bool {
+    let path = Path::new(OsStr::from_bytes(path));
+    let parent = path.parent().unwrap_or(Path::new(""));
+    belay_fs::Dir::open_below(root, parent).is_ok()
+        && root.join(path).symlink_metadata().is_ok_and(|found| found.is_file() || found.is_symlink())
 }
 
 /// Git cannot add a repository that has no commit, and says so. Everything else has been added.

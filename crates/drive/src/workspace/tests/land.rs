@@ -33,7 +33,7 @@ fn uncommitted_work_lands_as_one_commit_of_the_person() {
 }
 
 #[test]
-fn commits_of_the_agent_are_kept() {
+fn commits_of_the_agent_are_kept_if_the_person_asks() {
     let project = Project::new();
     let workspace = project.create(Mode::Worktree);
     project.git_in(workspace.dir(), &["checkout", "--quiet", "-b", "feature"]);
@@ -43,12 +43,12 @@ fn commits_of_the_agent_are_kept() {
     commit(&project, workspace.dir(), "agent 2");
     let tree = workspace.snapshot("round-1").expect("a tree");
     let head = project.git_in(workspace.dir(), &["rev-parse", "HEAD"]);
-    workspace.land(&tree, Land::Merge, MESSAGE).expect("landed");
+    workspace.land(&tree, Land::MergeCommits, MESSAGE).expect("landed");
     assert_eq!(project.git(&["rev-parse", "HEAD"]), head);
     // What is not committed becomes one more commit.
     write(&workspace.dir().join("c.txt"), "3\n");
     let tree = workspace.snapshot("round-2").expect("a tree");
-    workspace.land(&tree, Land::Merge, MESSAGE).expect("landed");
+    workspace.land(&tree, Land::MergeCommits, MESSAGE).expect("landed");
     assert_eq!(project.git(&["log", "--format=%s", "HEAD~3..HEAD"]), "Add c\nagent 2\nagent 1\n");
 }
 

@@ -183,6 +183,6 @@ fn a_copied_index_is_as_old_as_the_original() {
     let (index, copy) = (project.folder.join(".git/index"), project.temp.path().join("copy"));
     let old = index.metadata().expect("metadata").modified().expect("a time") - std::time::Duration::from_secs(60);
     std::fs::File::options().write(true).open(&index).expect("a file").set_modified(old).expect("a time");
-    super::super::snapshot::copy_index(&index, &copy).expect("copied");
+    super::super::index::copy_index(&index, &copy).expect("copied");
     assert_eq!(copy.metadata().expect("metadata").modified().expect("a time"), old);
 }
