@@ -1,6 +1,8 @@
 //! Workspaces in real repositories.
 
 mod create;
+mod forged;
+mod history;
 mod hostile;
 mod land;
 mod property;
