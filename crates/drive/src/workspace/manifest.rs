@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use belay_fs::{FileMode, Links};
 use sha2::{Digest, Sha256};
@@ -57,9 +58,25 @@ fn read_folder(folder: &Path) -> Result<Manifest, WorkspaceError> {
     let mut walk = ignore::WalkBuilder::new(folder);
     // The same files that git would see after `git init`, whatever tools the person uses for searching.
     walk.standard_filters(false).git_ignore(true).require_git(false).follow_links(false);
-    walk.filter_entry(|entry| entry.file_name() != ".git");
+    // The walk reads the ignore rules of each directory by itself, and a FIFO would block it forever.
+    let unreadable: Arc<OnceLock<PathBuf>> = Arc::default();
+    let is_readable = {
+        let unreadable = Arc::clone(&unreadable);
+        move |dir: &Path| match unreadable_rules(dir) {
+            None => true,
+            Some(path) => {
+                let _ = unreadable.set(path);
+                false
+            }
+        }
+    };
+    let can_begin = is_readable(folder);
+    walk.filter_entry(move |entry| {
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.file_name() != ".git" && (!is_dir || is_readable(entry.path()))
+    });
     let mut manifest = Manifest::new();
-    for entry in walk.build() {
+    for entry in can_begin.then(|| walk.build()).into_iter().flatten() {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -78,7 +95,17 @@ fn read_folder(folder: &Path) -> Result<Manifest, WorkspaceError> {
         let digest = digest.map_err(WorkspaceError::io("cannot read", entry.path()))?;
         manifest.insert(path_text(relative.as_os_str().as_bytes()), digest);
     }
+    if let Some(path) = unreadable.get() {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file");
+        return Err(WorkspaceError::io("cannot read", path)(source));
+    }
     Ok(manifest)
+}
+
+/// The ignore rules of a directory, if they are not a regular file.
+fn unreadable_rules(dir: &Path) -> Option<PathBuf> {
+    let path = dir.join(".gitignore");
+    path.symlink_metadata().is_ok_and(|found| !found.is_file()).then_some(path)
 }
 
 /// A large file is read in pieces.

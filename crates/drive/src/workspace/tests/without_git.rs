@@ -54,3 +54,17 @@ fn a_folder_works_without_the_git_program() {
     spec.mode = Mode::Worktree;
     assert!(matches!(create(&spec), Err(WorkspaceError::GitMissing)));
 }
+
+#[test]
+fn ignore_rules_that_are_no_file_are_an_error_and_do_not_block() {
+    let project = Project::without_git();
+    project.write("sub/a.txt", "a");
+    let workspace = project.create(Mode::InPlace);
+    for dir in ["sub", ""] {
+        let rules = project.folder.join(dir).join(".gitignore");
+        assert!(Command::new("mkfifo").arg(&rules).status().expect("mkfifo").success());
+        let error = workspace.snapshot("x").expect_err("refused").to_string();
+        assert_eq!(error, format!("cannot read {}", rules.display()));
+        std::fs::remove_file(rules).expect("removed");
+    }
+}
