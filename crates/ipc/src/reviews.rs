@@ -93,6 +93,12 @@ pub struct LandReviewRequest {
     /// Change the files of the project without a commit, instead of merging.
     #[serde(default)]
     pub apply: bool,
+    /// Keep the commits of the agent, which nobody has reviewed one by one, in the history.
+    #[serde(default)]
+    pub keep_commits: bool,
+    /// Land it although issues are open or nobody has approved it.
+    #[serde(default)]
+    pub unapproved: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }

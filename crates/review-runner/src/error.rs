@@ -40,6 +40,13 @@ pub enum RunnerError {
     Record(#[from] RecordError),
     #[error("the task has no result to land yet")]
     NothingBuilt,
+    #[error("the result is not approved: {}", missing.join("; "))]
+    Unapproved { missing: Vec<String> },
+    /// In Belay's own directories above the worktrees.
+    #[error("reviewers of every task would follow {}, which Belay did not write", files.join(", "))]
+    ForeignInstructions { files: Vec<String> },
+    #[error("{} holds more than {count} files, too many to look for instructions of reviewers", dir.display())]
+    TooManyFiles { dir: PathBuf, count: usize },
     #[error("the task is still running")]
     StillRunning,
     #[error("the result of the task is being landed or archived")]
@@ -79,6 +86,13 @@ impl RunnerError {
             Self::StillRunning => {
                 "wait for it (`belay review watch ID`) or cancel it (`belay review cancel ID`)".to_owned()
             }
+            Self::Unapproved { .. } => "accept it first (`belay review answer ID --done`), ask for a fix \
+                 (`belay review answer ID --fix TEXT`), or land it as it is (`belay review land ID --unapproved`)"
+                .to_owned(),
+            Self::ForeignInstructions { .. } => {
+                "remove it, and look again at what the builders of earlier tasks have done".to_owned()
+            }
+            Self::TooManyFiles { .. } => "remove what the project does not need".to_owned(),
             Self::Landing => "try again in a moment".to_owned(),
             Self::Record(RecordError::NotEnded) => {
                 "cancel it first (`belay review cancel ID`), or wait until it ends".to_owned()

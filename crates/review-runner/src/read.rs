@@ -16,7 +16,7 @@ use belay_ipc::views::{
 use belay_review::Task;
 use belay_review::task::{Answer, Attention, Decision, Phase, Record, Waiting, WorkspaceMode};
 
-pub(crate) use sentences::{agent_name, named};
+pub(crate) use sentences::{agent_name, missing_approval, named};
 pub use view::view;
 
 use crate::error::RunnerError;

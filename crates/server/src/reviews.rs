@@ -224,9 +224,11 @@ pub(crate) fn to_ipc_error(error: RunnerError) -> ErrorBody {
         RunnerError::Ambiguous { .. } => ErrorCode::Ambiguous,
         RunnerError::QueueFull { .. } => ErrorCode::QueueFull,
         RunnerError::OutsideRoots(_) => ErrorCode::Forbidden,
-        RunnerError::StillRunning | RunnerError::Landing | RunnerError::Record(_) | RunnerError::Land(_) => {
-            ErrorCode::Conflict
-        }
+        RunnerError::StillRunning
+        | RunnerError::Landing
+        | RunnerError::Unapproved { .. }
+        | RunnerError::Record(_)
+        | RunnerError::Land(_) => ErrorCode::Conflict,
         RunnerError::Damaged { .. } | RunnerError::Write { .. } | RunnerError::Config(_) => ErrorCode::Internal,
         _ => ErrorCode::Refused,
     };

@@ -84,7 +84,15 @@ pub(crate) fn send_back(task: &ReviewSummaryView, class: &str) -> Markup {
 pub(crate) fn accept_question(task: &ReviewSummaryView) -> String {
     match task.open_issues {
         0 => "Accept the result as done? The reviewers have not agreed yet.".to_owned(),
-        open => format!("Accept the result as done, with {}?", words::pluralize(open.into(), "open issue")),
+        _ => format!("Accept the result as done{}?", with_open_issues(task)),
+    }
+}
+
+/// What a question about a result adds if a person accepts issues with it.
+fn with_open_issues(task: &ReviewSummaryView) -> String {
+    match task.open_issues {
+        0 => String::new(),
+        open => format!(", with {}", words::pluralize(open.into(), "open issue")),
     }
 }
 
@@ -119,16 +127,19 @@ pub(crate) fn cancel(task: &ReviewSummaryView) -> Markup {
 /// Merges the result, after a question.
 pub(crate) fn land(frame: &Frame<'_>, task: &ReviewSummaryView, class: &str) -> Markup {
     let folder = name(&frame.path(&task.folder)).to_text();
-    let question =
-        format!("Merge the result into {folder}? If it conflicts, nothing is changed and the conflict is explained.");
+    let open = with_open_issues(task);
+    let question = format!(
+        "Merge the result into {folder}{open}? If it conflicts, nothing is changed and the conflict is explained."
+    );
     html! { button class=[(!class.is_empty()).then_some(class)] name="decision" value="land" data-confirm=(question) { "Land…" } }
 }
 
 /// Changes the files of the project without a commit, after a question.
 pub(crate) fn apply(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
     let folder = name(&frame.path(&task.folder)).to_text();
+    let open = with_open_issues(task);
     let question = format!(
-        "Change the files in {folder} without a commit? If they conflict, nothing is changed and the conflict is explained."
+        "Change the files in {folder} without a commit{open}? If they conflict, nothing is changed and the conflict is explained."
     );
     html! { button name="decision" value="land_apply" data-confirm=(question) { "Apply without a commit…" } }
 }

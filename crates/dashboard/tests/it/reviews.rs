@@ -87,6 +87,24 @@ fn what_cannot_be_undone_asks_first() {
 }
 
 #[test]
+fn landing_names_the_issues_that_are_still_open() {
+    for open in [0, 2] {
+        let mut view = fixtures::running_review();
+        view.summary.phase = ReviewPhase::Done;
+        view.summary.landed = false;
+        view.summary.open_issues = open;
+        let html = part(&review(view), "state");
+        let buttons = tags(&html);
+        for wanted in ["land", "land_apply"] {
+            let button = buttons.iter().find(|tag| tag.get("value") == Some(wanted)).expect(wanted);
+            let question = button.get("data-confirm").expect("a question");
+            let is_named = question.contains(", with 2 open issues?");
+            assert_eq!(is_named, open == 2, "{question}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_never_means_done_by_accident() {
     let html = part(&review(fixtures::disputed_review()), "decide");
     let fix = tags(&html).into_iter().find(|tag| tag.get("name") == Some("fix")).expect("what to fix");

@@ -4,9 +4,14 @@
 
 use std::path::Path;
 
+use belay_core::Excerpt;
 use belay_review::Task;
 use belay_review::convergence::Dispute;
 use belay_review::task::{Attention, DoneBy, Phase, ReviewKind, Running, Step, Waiting};
+use belay_review::verdict::VerdictStatus;
+
+/// Open issues that a message lists.
+const MAX_LISTED_ISSUES: usize = 10;
 
 /// The state of a task as a sentence.
 pub(crate) fn status(task: &Task) -> String {
@@ -57,6 +62,35 @@ fn clause(task: &Task) -> String {
         Phase::Cancelled { by } => format!("cancelled by {by}"),
         Phase::Failed { why } => format!("failed in {}", why.trim_end_matches('.')),
     }
+}
+
+/// What a result lacks to be approved: empty if reviewers, gates or a person have ended the task.
+pub(crate) fn missing_approval(task: &Task) -> Vec<String> {
+    if matches!(task.phase, Phase::Done { .. }) {
+        return Vec::new();
+    }
+    let mut missing = vec![Excerpt::new(&clause(task)).as_str().to_owned()];
+    let open = task.ledger.open();
+    missing.extend(open.iter().take(MAX_LISTED_ISSUES).map(|issue| {
+        let place = issue.place.as_ref().map_or_else(String::new, |place| format!(" {place}:"));
+        let claim = issue.claim.lines().next().unwrap_or_default();
+        format!("{} [{}]{place} {}", issue.id, issue.severity, Excerpt::new(claim).as_str())
+    }));
+    if open.len() > MAX_LISTED_ISSUES {
+        missing.push(format!("{} more open issues", open.len() - MAX_LISTED_ISSUES));
+    }
+    let Some(round) = task.rounds.iter().rev().find(|round| round.built.is_some()) else { return missing };
+    let failed = round.gates.iter().filter(|gate| !gate.passed);
+    missing.extend(failed.map(|gate| format!("`{}` fails", Excerpt::new(&gate.command).as_str())));
+    let approves = |agent: &String| {
+        let mut reviews = round.reviews.iter().rev();
+        reviews
+            .find(|review| review.reviewer == *agent)
+            .is_some_and(|review| review.verdict.status == VerdictStatus::Done)
+    };
+    let reviewers = task.spec.reviewers.iter().map(|role| &role.agent).filter(|agent| !approves(agent));
+    missing.extend(reviewers.map(|agent| format!("{} has not approved it", agent_name(agent))));
+    missing
 }
 
 /// Agents in a sentence.

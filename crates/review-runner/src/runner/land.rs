@@ -40,8 +40,16 @@ impl Runner {
         let claim = self.claim_result(&dir)?;
         let open = &claim.open;
         let tree = result_tree(open)?;
+        let missing = read::missing_approval(&open.task);
+        if !missing.is_empty() && !request.unapproved {
+            return Err(RunnerError::Unapproved { missing });
+        }
         let workspace = workspace(open)?;
-        let how = if request.apply { Land::Apply } else { Land::Merge };
+        let how = match (request.apply, request.keep_commits) {
+            (true, _) => Land::Apply,
+            (false, true) => Land::MergeCommits,
+            (false, false) => Land::Merge,
+        };
         let message = commit_message(open);
         let landed = workspace.land(&tree, how, &message)?;
         let (text, commit) = match landed {

@@ -66,6 +66,12 @@ pub(crate) struct LandArgs {
     /// Change the files of the project without a commit.
     #[arg(long)]
     apply: bool,
+    /// Keep the builder's own commits in the history. Nobody has reviewed them one by one.
+    #[arg(long, conflicts_with = "apply")]
+    keep_commits: bool,
+    /// Land the result although issues are open or nobody has approved it.
+    #[arg(long)]
+    unapproved: bool,
 }
 
 #[derive(Debug, Args)]
@@ -165,7 +171,13 @@ pub(super) fn decide_as(
 pub(super) fn land(context: &Context, args: &LandArgs) -> CommandResult {
     let id = find(context, &args.task.id)?.id().to_owned();
     require_person(context, args.task.operator, "land")?;
-    let request = LandReviewRequest { id, apply: args.apply, by: user(context) };
+    let request = LandReviewRequest {
+        id,
+        apply: args.apply,
+        keep_commits: args.keep_commits,
+        unapproved: args.unapproved,
+        by: user(context),
+    };
     let landed: LandedView = call(context, &Operation::LandReview(request))?;
     match context.out.json {
         true => context.out.json(&landed)?,

@@ -75,6 +75,118 @@ fn a_conflict_is_explained_and_nothing_is_lost() {
     assert_eq!(project.git(&["show", &format!("{branch}:notes.txt")]), "two\n");
 }
 
+#[test]
+fn a_result_that_nobody_approved_does_not_land_by_accident() {
+    let project = Project::new();
+    let builder = project.program("builder", BUILDS);
+    let reviewer =
+        project.program("reviewer", "echo 'STATUS: ISSUES_FOUND'; echo '- [major] notes.txt:1: it is wrong'");
+    let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--rounds", "1"]);
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    let before = project.git(&["rev-parse", "HEAD"]);
+    for how in [&[][..], &["--apply"], &["--keep-commits"]] {
+        let refused = project.review(&[&["land", ended.id()], how].concat());
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(
+            refused.err.contains("the result is not approved: issues are open after the only round"),
+            "{refused:?}"
+        );
+        assert!(refused.err.contains("I-1 [major] notes.txt:1: it is wrong"), "{refused:?}");
+        assert!(refused.err.contains("reviewer has not approved it"), "{refused:?}");
+        assert!(refused.err.contains("--unapproved") && refused.err.contains("answer ID --done"), "{refused:?}");
+    }
+    assert_eq!((project.read("notes.txt"), project.git(&["rev-parse", "HEAD"])), ("one\n".into(), before));
+    project.ok(&["land", ended.id(), "--unapproved"]);
+    assert_eq!(project.read("notes.txt"), "two\n");
+    let message = project.git(&["log", "-1", "--format=%b"]);
+    assert!(!message.contains("reviewed"), "{message}");
+}
+
+#[test]
+fn a_cancelled_task_does_not_land_by_accident() {
+    let project = Project::new();
+    let builder = project.program("builder", BUILDS);
+    let reviewer = project.program("reviewer", super::project::HANGS);
+    let id = project.file(&["--builder", &builder, "--reviewer", &reviewer]);
+    project.logged("reviewer start");
+    project.ok(&["cancel", &id]);
+    let refused = project.review(&["land", &id]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("the result is not approved: cancelled by"), "{refused:?}");
+    assert_eq!(project.read("notes.txt"), "one\n");
+}
+
+#[test]
+fn the_builder_s_commits_land_only_if_the_person_asks() {
+    let builds = "echo secret > key.txt; git add .; git commit -qm step-1; rm key.txt; echo two > notes.txt; git add .; git commit -qm step-2";
+    for (option, subjects) in [(None, "Write two"), (Some("--keep-commits"), "step-2 step-1")] {
+        let project = Project::new();
+        let builder = project.program("builder", builds);
+        let reviewer = project.program("reviewer", APPROVES);
+        let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--title", "Write two"]);
+        let args: Vec<&str> = ["land", ended.id()].into_iter().chain(option).collect();
+        project.ok(&args);
+        let log = project.git(&["log", "--format=%s", "HEAD"]);
+        assert_eq!(log.trim().replace('\n', " "), format!("{subjects} start"));
+        assert_eq!(project.read("notes.txt"), "two\n");
+    }
+}
+
+#[test]
+fn what_the_gates_and_the_reviewer_saw_is_what_lands() {
+    // A file that is in the index only, a blob that is replaced, and a diff without lines.
+    let builds = r#"evil=$(echo evil | git hash-object -w --stdin); good=$(echo good | git hash-object -w --stdin)
+git update-index --add --cacheinfo "100644,$evil,hidden.txt"; git update-index --skip-worktree hidden.txt
+git replace "$evil" "$good"; echo evil > notes.txt; echo '* -diff' > .gitattributes"#;
+    let project = Project::new();
+    let builder = project.program("builder", builds);
+    let reviewer = project.program("reviewer", APPROVES);
+    let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--accept", "test ! -e hidden.txt"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let prompt = project.prompt("reviewer", 1);
+    assert!(prompt.contains("+evil") && !prompt.contains("GIT binary patch"), "{prompt}");
+    project.ok(&["land", ended.id()]);
+    assert_eq!((project.read("notes.txt").as_str(), project.read("hidden.txt").as_str()), ("evil\n", ""));
+}
+
+#[test]
+fn a_builder_s_merge_does_not_undo_what_the_person_committed_meanwhile() {
+    let project = Project::new();
+    project.write("other.txt", "one\n");
+    project.commit("other");
+    let fifo = project.out().join("go");
+    assert!(project.world.program("mkfifo").arg(&fifo).status().unwrap().success());
+    let builder = project.program(
+        "builder",
+        &format!(
+            "read -r line < \"$OUT/go\"; {BUILDS}; git add .; git commit -qm work; git merge -q -s ours -m merge main"
+        ),
+    );
+    let reviewer = project.program("reviewer", APPROVES);
+    let id = project.file(&["--builder", &builder, "--reviewer", &reviewer]);
+    project.logged("builder start");
+    project.write("other.txt", "fixed\n");
+    project.commit("fix");
+    std::fs::write(&fifo, "go\n").unwrap();
+    assert_eq!(project.watch(&id).code, Some(0));
+    project.ok(&["land", &id]);
+    assert_eq!((project.read("notes.txt").as_str(), project.read("other.txt").as_str()), ("two\n", "fixed\n"));
+}
+
+#[test]
+fn a_pipe_as_index_does_not_stop_the_queue() {
+    let project = Project::new();
+    let builder = project.program(
+        "builder",
+        &format!("{BUILDS}; index=$(git rev-parse --git-path index); rm \"$index\"; mkfifo \"$index\""),
+    );
+    let reviewer = project.program("reviewer", APPROVES);
+    let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--accept", "true"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    project.ok(&["land", ended.id()]);
+    assert_eq!(project.read("notes.txt"), "two\n");
+}
+
 /// A project with an accepted change of `notes.txt`, and a filter of the person through which git passes that file. While
 /// `$OUT/hold` exists, the filter waits for a line in `$OUT/go`.
 fn with_slow_filter(which: &str) -> (Project, Ended) {

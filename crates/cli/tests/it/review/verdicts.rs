@@ -61,7 +61,7 @@ fn a_reviewer_that_edits_files_approves_nothing() {
         assert_eq!(ended.status(), "Files changed during the review by reviewer.");
         assert_eq!(project.runs("reviewer"), 1);
         // What was built can land; what the reviewer did cannot.
-        project.ok(&["land", ended.id()]);
+        project.ok(&["land", ended.id(), "--unapproved"]);
         assert_eq!(project.read("notes.txt"), "two\n");
         assert!(!project.folder().join("other.txt").exists());
     }

@@ -51,6 +51,10 @@ pub(crate) struct JournalQuery {
 pub(crate) struct LandBody {
     /// Change the files of the project without a commit, instead of merging.
     apply: bool,
+    /// Keep the commits of the agent, which nobody has reviewed one by one, in the history.
+    keep_commits: bool,
+    /// Land it although issues are open or nobody has approved it.
+    unapproved: bool,
 }
 
 /// A record of a task's journal.
@@ -133,9 +137,9 @@ pub(in super::super) async fn decide(
 pub(in super::super) async fn land(
     State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
-    SignedJson { author, body: LandBody { apply } }: SignedJson<LandBody>,
+    SignedJson { author, body: LandBody { apply, keep_commits, unapproved } }: SignedJson<LandBody>,
 ) -> ApiResult {
-    let request = LandReviewRequest { id, apply, by: Some(name(&author)) };
+    let request = LandReviewRequest { id, apply, keep_commits, unapproved, by: Some(name(&author)) };
     let landed = blocking(&shared, move |shared| Ok(reviews::land(shared, &request)?)).await?;
     Ok(Json(landed).into_response())
 }

@@ -176,7 +176,9 @@ pub(super) async fn decide(
     let by = Some(name(&form.author));
     let wanted = form.fields.get("decision").unwrap_or_default();
     if let "land" | "land_apply" = wanted {
-        let request = LandReviewRequest { id, apply: wanted == "land_apply", by };
+        let apply = wanted == "land_apply";
+        // A page offers this for what is approved. The person accepts anything else first.
+        let request = LandReviewRequest { id, apply, keep_commits: false, unapproved: false, by };
         let landed = blocking(&shared, move |shared| Ok(reviews::land(shared, &request)?)).await?;
         return Ok(form.done(&sentence(&landed.message), &page));
     }
