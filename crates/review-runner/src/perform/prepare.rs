@@ -12,6 +12,9 @@ use crate::instructions;
 
 pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
     let spec = &context.task.spec;
+    if spec.workspace != WorkspaceMode::InPlace {
+        instructions::check_own_directories(context)?;
+    }
     let workspace = Workspace::create(
         &WorkspaceSpec {
             id: context.dir.id().to_owned(),

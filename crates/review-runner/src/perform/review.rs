@@ -17,11 +17,9 @@ use crate::task_dir::{read_artifact, write_artifact};
 pub(super) fn perform(context: &StepContext, reviewer: &str, kind: ReviewKind) -> Result<Performed, RunnerError> {
     let role = role(context, reviewer)?;
     let workspace = context.workspace()?;
-    if let Some(built) = context.task.current_round().and_then(|round| round.built.as_ref()) {
-        let files = instructions::changed(context, &workspace, &role.agent, &TreeId::new(built.tree.clone()))?;
-        if !files.is_empty() {
-            return Ok(Performed::new(StepOutcome::InstructionsChanged { files }));
-        }
+    let files = instructions::changed(context, &workspace, &role.agent)?;
+    if !files.is_empty() {
+        return Ok(Performed::new(StepOutcome::InstructionsChanged { files }));
     }
     let format = answer_format(role);
     let templates = context.prompts()?;
