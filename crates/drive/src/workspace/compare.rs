@@ -22,7 +22,9 @@ pub(super) struct Change {
 impl Workspace {
     /// The difference as a patch that `git apply` takes; `None` without git. Bytes, since files need not be UTF-8.
     pub fn diff(&self, from: &TreeId, to: &TreeId) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        self.objects()?.map(|git| diff(&git, from.as_str(), to.as_str(), None)).transpose()
+        let Some(git) = self.objects()? else { return Ok(None) };
+        verify(&git, from.as_str(), to.as_str())?;
+        diff(&git, from.as_str(), to.as_str(), None).map(Some)
     }
 
     /// The files that differ, with a digest of the content after; [`DELETED`] for one that is gone. A name that is
@@ -62,6 +64,26 @@ impl Workspace {
         changed.extend(after.into_iter().map(|(path, is)| (path, None, Some(is))));
         Ok(changed)
     }
+}
+
+/// Checks that the objects of a tree that are not in another one hold what their names say. Git does not when it reads
+/// them, and an agent can write any file of the object database.
+pub(super) fn verify(git: &Git, from: &str, to: &str) -> Result<(), WorkspaceError> {
+    let objects = git.run(&["rev-list", "--objects", "--no-object-names", to, &format!("^{from}")])?;
+    if objects.is_empty() {
+        return Ok(());
+    }
+    let failed = |source| WorkspaceError::Io { what: "cannot create a temporary directory".to_owned(), source };
+    let dir = tempfile::Builder::new().prefix("belay-objects-").tempdir().map_err(failed)?;
+    let pack = |name: &str| dir.path().join(name).into_os_string();
+    let name = git.run_with(&["pack-objects".as_ref(), "-q".as_ref(), &*pack("objects")], &objects)?;
+    let name = format!("objects-{}.pack", String::from_utf8_lossy(&name).trim());
+    // It computes the names again.
+    let verified = git.output(&["verify-pack".as_ref(), &*pack(&name)], b"")?;
+    if verified.status.success() {
+        return Ok(());
+    }
+    Err(WorkspaceError::Forged { tree: to.to_owned(), message: verified.stderr_text() })
 }
 
 /// Path, digest before, digest after.

@@ -47,6 +47,9 @@ pub enum WorkspaceError {
     /// An agent could have git run them with the person's rights.
     #[error("git settings that run programs were added to {} since the work began: {}", repo.display(), named(settings, settings.len()))]
     Programs { repo: PathBuf, settings: Vec<String> },
+    /// The database was damaged or changed.
+    #[error("objects of the tree {tree} do not hold what their names say: {message}")]
+    Forged { tree: String, message: String },
     #[error("git {command} was stopped: {why}")]
     GitStopped { command: String, why: GitStop },
     #[error("git {command} failed ({}): {message}", ending(*status))]
@@ -102,6 +105,7 @@ impl WorkspaceError {
                 settings.first().map_or("NAME", String::as_str)
             ),
             Self::NoSparseIndex { .. } => "land or archive the work, and start a new task".to_owned(),
+            Self::Forged { .. } => "look at what `git fsck` says in the project".to_owned(),
             Self::GitStopped { why: GitStop::TimedOut, .. } => {
                 "check that the command works in the project, without a password prompt and without a stalled network connection"
                     .to_owned()

@@ -63,6 +63,7 @@ impl Workspace {
         };
         let (git, refs) = (self.person_git(repo)?, self.person_refs(repo));
         let landing = Landing { workspace: self, repo, base_commit, git, refs, tree };
+        compare::verify(&landing.git, self.base.as_str(), tree.as_str())?;
         let landed = match how {
             Land::Merge | Land::MergeCommits => landing.merge(message, how)?,
             Land::Apply => landing.apply()?,

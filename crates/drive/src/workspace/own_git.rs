@@ -167,14 +167,19 @@ fn config_text(listed: &[u8], common_dir: &Path) -> Vec<u8> {
     text
 }
 
-/// Whether a setting is about files and objects, and not about where the repository is.
+/// Whether a setting is about files and objects, and not about where the repository is or how to connect.
 fn is_kept(name: &[u8]) -> bool {
     let place: [&[u8]; 3] = [b"core.worktree", b"core.bare", b"core.repositoryformatversion"];
-    let is_extension = name.starts_with(b"extensions.");
-    let extensions: [&[u8]; 2] = [b"extensions.objectformat", b"extensions.partialclone"];
-    // What they include is in the list.
-    let includes = name.starts_with(b"include.") || name.starts_with(b"includeif.");
-    !place.contains(&name) && !includes && (!is_extension || extensions.contains(&name))
+    let section = name.split(|byte| *byte == b'.').next().unwrap_or_default();
+    match section {
+        // Often with credentials. Nothing is fetched.
+        b"credential" | b"http" | b"imap" | b"sendemail" | b"url" => false,
+        b"remote" => !name.ends_with(b"url"),
+        b"extensions" => [&b"extensions.objectformat"[..], b"extensions.partialclone"].contains(&name),
+        // What they include is in the list.
+        b"include" | b"includeif" => false,
+        _ => !place.contains(&name),
+    }
 }
 
 fn push_setting(text: &mut Vec<u8>, name: &[u8], value: Option<&[u8]>) {
@@ -220,6 +225,9 @@ mod tests {
             ("filter.a.b \"c\" \\d.clean", "sed 's/\"/\\\\/' # \t; x\nsecond line"),
             ("core.autocrlf", "input"),
             ("core.bare", "false"),
+            ("http.extraHeader", "Authorization: Bearer secret"),
+            ("remote.origin.url", "https://user:secret@example.com/x"),
+            ("remote.origin.promisor", "true"),
             ("x.empty", ""),
         ] {
             project.git(&["config", name, value]);
@@ -241,6 +249,8 @@ mod tests {
         let env = project.env();
         assert_eq!(list(&own.objects(&env)), list(&Git::pinned(&git_dir, &project.folder, &env)));
         assert_eq!(list(&own.objects(&env)).len(), 3);
-        assert_eq!(own.objects(&env).line(&["config", "core.autocrlf"]).expect("a value"), "input");
+        let copied = std::fs::read_to_string(own.dir.join("config")).expect("a configuration");
+        assert!(copied.contains("promisor") && copied.contains("autocrlf"), "{copied}");
+        assert!(!copied.contains("secret"), "{copied}");
     }
 }

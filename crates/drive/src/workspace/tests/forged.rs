@@ -65,7 +65,7 @@ fn forged_times_in_the_index_do_not_hide_what_is_on_disk() {
     write(&file, "evil\n");
     project.git_in(workspace.dir(), &["add", "a.txt"]);
     write(&file, "good\n");
-    let old = SystemTime::now() - Duration::from_secs(3600);
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     std::fs::File::options().write(true).open(&file).expect("a file").set_modified(old).expect("a time");
     forge_times(&project.folder.join(WORKTREE_INDEX), workspace.dir(), "a.txt");
     assert_eq!(project.git_in(workspace.dir(), &["diff", "--name-only"]), "", "git believes the index");
@@ -177,6 +177,26 @@ fn an_index_of_the_person_that_is_no_file_is_an_error() {
 }
 
 #[test]
+fn an_object_under_the_name_of_another_is_neither_shown_nor_landed() {
+    let project = Project::new();
+    let workspace = project.create(Mode::Worktree);
+    write(&workspace.dir().join("a.txt"), "evil\n");
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    let object = |id: &str| project.folder.join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let (good, evil) = (object(&blob(&project, "good\n")), object(&blob(&project, "evil\n")));
+    std::fs::remove_file(&evil).expect("removed");
+    std::fs::copy(&good, &evil).expect("copied");
+    assert_eq!(content(&project, &tree, "a.txt"), "good\n", "git believes the name");
+    let error = workspace.diff(workspace.base(), &tree).expect_err("refused");
+    assert!(matches!(error, WorkspaceError::Forged { .. }), "{error}");
+    for how in [Land::Merge, Land::Apply] {
+        let error = workspace.land(&tree, how, "x").expect_err("refused");
+        assert!(matches!(error, LandError::Workspace(WorkspaceError::Forged { .. })), "{error}");
+    }
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn settings_of_the_agent_do_not_change_a_snapshot() {
     let project = Project::new();
     let workspace = project.create(Mode::Worktree);
@@ -257,4 +277,43 @@ fn shallow_clones_and_split_indexes_work() {
         (read(project.folder.join("a.txt")), project.git(&["status", "--porcelain"])),
         ("two\n".into(), String::new())
     );
+}
+
+#[test]
+fn a_linked_worktree_of_the_person_can_be_the_project() {
+    let project = Project::new();
+    let linked = project.temp.path().join("linked");
+    project.git(&["worktree", "add", "--quiet", "-b", "side", linked.to_str().expect("UTF-8")]);
+    for (id, mode) in [("t1", Mode::InPlace), ("t2", Mode::Worktree)] {
+        let spec = WorkspaceSpec { id: id.to_owned(), folder: linked.clone(), ..project.spec(mode) };
+        let workspace = create(&spec).expect("a workspace");
+        write(&workspace.dir().join(id), "new\n");
+        let tree = workspace.snapshot("round-1").expect("a tree");
+        assert_eq!(workspace.modified(&tree, workspace.base()).expect("files"), [id]);
+        workspace.land(&tree, Land::Merge, "x").expect("landed");
+        assert!(linked.join(id).exists());
+        if mode == Mode::InPlace {
+            commit(&project, &linked, "all");
+        }
+    }
+    assert_eq!(project.git_in(&linked, &["status", "--porcelain"]), "");
+    assert_eq!(project.git(&["status", "--porcelain"]), "", "the main worktree is as it was");
+}
+
+#[test]
+fn a_partial_clone_needs_no_objects_that_are_elsewhere() {
+    let origin = Project::new();
+    origin.git(&["config", "uploadpack.allowFilter", "true"]);
+    origin.write("a.txt", "newer\n");
+    origin.commit("third");
+    let project = Project::without_git();
+    project.git(&["clone", "--quiet", "--filter=blob:none", &format!("file://{}", origin.folder.display()), "."]);
+    std::fs::remove_dir_all(&origin.folder).expect("removed");
+    let workspace = project.create(Mode::Worktree);
+    write(&workspace.dir().join("a.txt"), "two\n");
+    let tree = workspace.snapshot("round-1").expect("a tree");
+    project.write("mine.txt", "mine\n");
+    project.commit("mine");
+    workspace.land(&tree, Land::Merge, "x").expect("landed");
+    assert_eq!(read(project.folder.join("a.txt")), "two\n");
 }
