@@ -64,6 +64,9 @@ use own_git::OwnGit;
 use programs::GitPrograms;
 pub use remove::{KeptBecause, Removed};
 
+/// Endings of what is in Belay's directory next to a worktree, after the id of the workspace.
+pub const FILES_OF_A_WORKSPACE: &[&str] = &[".creating", ".removing", ".manifests", ".git"];
+
 /// Where the agent shall work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -326,7 +329,7 @@ fn check_name(name: &str) -> Result<(), WorkspaceError> {
         && !name.starts_with(['.', '-'])
         && !name.ends_with('.')
         // Git's own files, and those of Belay next to a worktree.
-        && ![".lock", ".creating", ".removing", ".manifests", ".git"].iter().any(|suffix| name.ends_with(suffix))
+        && !FILES_OF_A_WORKSPACE.iter().chain(&[".lock"]).any(|suffix| name.ends_with(suffix))
         && !name.contains("..");
     if is_safe { Ok(()) } else { Err(WorkspaceError::BadName { name: name.to_owned() }) }
 }

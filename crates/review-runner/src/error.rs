@@ -43,8 +43,8 @@ pub enum RunnerError {
     #[error("the result is not approved: {}", missing.join("; "))]
     Unapproved { missing: Vec<String> },
     /// In Belay's own directories above the worktrees.
-    #[error("reviewers of every task would follow {}, which Belay did not write", files.join(", "))]
-    ForeignInstructions { files: Vec<String> },
+    #[error("agents and gates of every task would read {}, which Belay did not write", files.join(", "))]
+    ForeignFiles { files: Vec<String> },
     #[error("{} holds more than {count} files, too many to look for instructions of reviewers", dir.display())]
     TooManyFiles { dir: PathBuf, count: usize },
     #[error("the task is still running")]
@@ -89,7 +89,7 @@ impl RunnerError {
             Self::Unapproved { .. } => "accept it first (`belay review answer ID --done`), ask for a fix \
                  (`belay review answer ID --fix TEXT`), or land it as it is (`belay review land ID --unapproved`)"
                 .to_owned(),
-            Self::ForeignInstructions { .. } => {
+            Self::ForeignFiles { .. } => {
                 "remove it, and look again at what the builders of earlier tasks have done".to_owned()
             }
             Self::TooManyFiles { .. } => "remove what the project does not need".to_owned(),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use belay_agents::AGENTS;
-use belay_drive::workspace::{DELETED, Workspace};
+use belay_drive::workspace::{DELETED, FILES_OF_A_WORKSPACE, Workspace};
 
 use crate::error::RunnerError;
 use crate::perform::{StepContext, known_agent};
@@ -23,17 +23,30 @@ pub(crate) type Instructions = BTreeMap<String, String>;
 /// Where the files of the start are recorded.
 const FILE: &str = "instructions.json";
 
-/// Refuses to begin while Belay's own directories above a worktree hold files that every reviewer would read: only a
-/// builder can have put them there.
+/// Refuses to begin while Belay's own directories above a worktree hold files that agents or gates of every task would
+/// read: a builder of another task may have put them there.
 pub(crate) fn check_own_directories(context: &StepContext) -> Result<(), RunnerError> {
-    let names = all_names();
-    let mut search = Search::new(&context.worktrees, &names, home(context)?);
-    for dir in [Some(&*context.worktrees), context.worktrees.parent()].into_iter().flatten() {
-        search.look_in(dir);
+    let mut foreign: Vec<String> = std::fs::read_dir(&context.worktrees)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| !entry.file_name().to_str().is_some_and(|name| is_of_a_task(context, name)))
+        .map(|entry| entry.path().display().to_string())
+        .collect();
+    if let Some(state) = context.worktrees.parent() {
+        let names = all_names();
+        let mut search = Search::new(state, &names, None);
+        search.look_in(state);
+        foreign.extend(search.finish()?.into_keys().map(|name| state.join(name).display().to_string()));
     }
-    let found: Vec<String> =
-        search.finish()?.into_keys().map(|name| context.worktrees.join(name).display().to_string()).collect();
-    if found.is_empty() { Ok(()) } else { Err(RunnerError::ForeignInstructions { files: found }) }
+    foreign.sort();
+    if foreign.is_empty() { Ok(()) } else { Err(RunnerError::ForeignFiles { files: foreign }) }
+}
+
+/// Whether Belay itself makes a file of this name in the directory of worktrees.
+fn is_of_a_task(context: &StepContext, name: &str) -> bool {
+    let id = FILES_OF_A_WORKSPACE.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    context.dir.path().parent().is_some_and(|tasks| tasks.join(id).is_dir())
 }
 
 /// Records the files of the start, for every agent: which ones review may change later.

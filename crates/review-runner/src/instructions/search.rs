@@ -64,12 +64,18 @@ impl<'a> Search<'a> {
     pub(super) fn look_above(&mut self, dir: &Path) {
         for above in dir.ancestors().skip(1) {
             if Some(above) == self.home.as_deref() {
-                // The directories of this name there are those of the agent itself.
-                let files: Vec<&str> = self.names.iter().filter(|name| !name.ends_with('/')).copied().collect();
-                files.into_iter().for_each(|name| self.add_if_there(&above.join(name)));
-                return;
+                return self.look_in_home(above);
             }
             self.look_in(above);
+        }
+    }
+
+    /// Directories of these names in the home directory are those of the agents themselves, with logs and caches. Only
+    /// files of instructions count there, as in `~/.claude/CLAUDE.md`.
+    fn look_in_home(&mut self, home: &Path) {
+        let (dirs, files): (Vec<&str>, Vec<&str>) = self.names.iter().partition(|name| name.ends_with('/'));
+        for dir in dirs.into_iter().chain([""]) {
+            files.iter().for_each(|name| self.add_if_there(&home.join(dir).join(name)));
         }
     }
 
@@ -234,5 +240,23 @@ mod tests {
         let found = search.finish().unwrap();
         let names: Vec<&str> = found.keys().map(String::as_str).collect();
         assert_eq!(names, [".claude", "CLAUDE.md", "docs/a.md", "docs/b.md", "shared/skill.md"]);
+    }
+
+    #[test]
+    fn files_above_count_up_to_the_home_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap().join("home");
+        let root = home.join("code/app");
+        for file in ["code/app/x", "code/CLAUDE.md", "code/.claude/a", "CLAUDE.md", ".claude/CLAUDE.md", ".claude/log"]
+        {
+            std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
+            std::fs::write(home.join(file), "text").unwrap();
+        }
+        std::fs::write(dir.path().join("CLAUDE.md"), "above").unwrap();
+        let mut search = Search::new(&root, &["CLAUDE.md", ".claude/"], Some(home.clone()));
+        search.look_above(&root);
+        let found = search.finish().unwrap();
+        let names: Vec<_> = found.keys().map(|name| name.strip_prefix(home.to_str().unwrap()).unwrap()).collect();
+        assert_eq!(names, ["/.claude/CLAUDE.md", "/CLAUDE.md", "/code/.claude/a", "/code/CLAUDE.md"]);
     }
 }
