@@ -30,6 +30,18 @@ impl StoreUrl {
             Backend::Sqlite(path) => Some(path),
         }
     }
+
+    /// The bytes that a local store takes on disk, including its write-ahead log and free pages. Does not open it.
+    pub fn disk_bytes(&self) -> u64 {
+        match &self.0 {
+            Backend::Sqlite(path) => {
+                let mut wal = path.clone().into_os_string();
+                wal.push("-wal");
+                let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
+                size(path) + size(wal.as_ref())
+            }
+        }
+    }
 }
 
 impl FromStr for StoreUrl {

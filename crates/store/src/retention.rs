@@ -29,4 +29,6 @@ pub struct Pruned {
     pub freed: u64,
     /// Whether there is more to delete. Call again after letting writers proceed.
     pub more: bool,
+    /// Bytes in use after the slice, including the write-ahead log.
+    pub used: u64,
 }

@@ -156,7 +156,8 @@ pub fn the_size_includes_pending_writes(fixture: &impl Fixture) {
 pub fn recent_sessions_are_retained(fixture: &impl Fixture) {
     let mut store = fixture.open();
     seed(&mut *store, &key("a"), &SessionState::Active, DAY);
-    assert_eq!(store.prune(&age(90), at(2 * DAY)).unwrap(), Pruned::default());
+    let pruned = store.prune(&age(90), at(2 * DAY)).unwrap();
+    assert_eq!(pruned, Pruned { used: pruned.used, ..Pruned::default() });
 }
 
 pub fn sessions_are_deleted_by_name(fixture: &impl Fixture) {
@@ -206,5 +207,6 @@ pub fn event_ids_are_never_reused(fixture: &impl Fixture) {
     seed(&mut *store, &key("b"), &SessionState::Active, DAY);
     assert!(newest(&*store) > before);
     prune_all(&mut *store, &age(90), DAY);
-    assert_eq!(store.prune(&age(90), at(DAY)).unwrap(), Pruned::default(), "nothing is left to delete");
+    let pruned = store.prune(&age(90), at(DAY)).unwrap();
+    assert_eq!(pruned, Pruned { used: pruned.used, ..Pruned::default() }, "nothing is left to delete");
 }

@@ -1,4 +1,7 @@
-//! Retention. Works in slices of a few milliseconds so that writers are not blocked for long.
+//! Retention. Works in slices of a few milliseconds so that writers are not blocked for long. The further the store is
+//! above its limit, the more a slice deletes: one commit for many sessions writes the pages that they share once.
+
+use std::time::{Duration, Instant};
 
 use belay_core::{SessionKey, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -9,13 +12,17 @@ use crate::error::Result;
 use crate::retention::{Pruned, Retention};
 use crate::rows::KeptSession;
 
-/// Events deleted in one transaction, which takes a few milliseconds.
+/// Events deleted in one step, which takes a few milliseconds.
 const MAX_DELETED_EVENTS: u64 = 500;
-/// Sessions deleted in one transaction, with their snapshots and records.
+/// Sessions deleted in one step, with their snapshots and records.
 const MAX_DELETED_SESSIONS: u64 = 64;
+/// At twice its limit, the store is pruned in steps that take this long together; in proportion below that, and at
+/// least one. A hook that waits for the slice still has an answer within its timeout.
+const MAX_SLICE_TIME: Duration = Duration::from_millis(20);
 /// Pages returned to the file system in one transaction.
 const MAX_VACUUMED_PAGES: u64 = 256;
-/// While the store is above its limit, a write-ahead log of this size is checkpointed.
+/// While the store is above its limit, a write-ahead log of this size is checkpointed; if the limit is small, one of a
+/// quarter of it.
 const MAX_WAL_BYTES: u64 = 8 << 20;
 
 pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Timestamp) -> Result<Pruned> {
@@ -29,19 +36,23 @@ pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Timesta
     if !pruned.more {
         pruned.more = store.map_error(delete_expired(conn, now - retention.max_age, now))? == MAX_DELETED_EVENTS;
     }
-    let (freed, left) = store.map_error(vacuum(conn))?;
-    pruned.freed = freed;
-    pruned.more |= left;
+    // While there is more to delete, writers reuse the free pages.
+    if !pruned.more {
+        (pruned.freed, pruned.more) = store.map_error(vacuum(conn))?;
+    }
     if !pruned.more {
         checkpoint_above(store, retention.max_bytes)?;
     }
+    let (used, wal) = store.map_error(sizes(&store.conn))?;
+    pruned.used = used.saturating_add(wal);
     Ok(pruned)
 }
 
 /// Checkpoints the write-ahead log if it and the store exceed the limit together and a checkpoint helps.
 fn checkpoint_above(store: &SqliteStore, max_bytes: u64) -> Result<()> {
     let (used, wal) = store.map_error(sizes(&store.conn))?;
-    if used.saturating_add(wal) > max_bytes && wal > 0 && (wal >= MAX_WAL_BYTES || used <= max_bytes) {
+    let is_large = wal >= MAX_WAL_BYTES.min(max_bytes / 4);
+    if used.saturating_add(wal) > max_bytes && wal > 0 && (is_large || used <= max_bytes) {
         store.truncate_wal()?;
     }
     Ok(())
@@ -58,22 +69,46 @@ fn is_due(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite:
 
 /// Deletes one slice of sessions and of their events.
 fn delete(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite::Result<Pruned> {
+    let began = Instant::now();
+    let (used, wal) = sizes(conn)?;
+    let max_time = slice_time(used.saturating_add(wal), retention.max_bytes);
     let mut pruned = Pruned { more: true, ..Pruned::default() };
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-    while pruned.events < MAX_DELETED_EVENTS && pruned.sessions < MAX_DELETED_SESSIONS {
-        // The size of the store is only meaningful once the events of deleted sessions are deleted.
-        if let Some(events) = delete_events(&transaction, MAX_DELETED_EVENTS - pruned.events)? {
-            pruned.events += events;
-        } else if let Some(session) = candidate(&transaction, retention, now)? {
-            delete_session(&transaction, session)?;
-            pruned.sessions += 1;
-        } else {
-            pruned.more = false;
+    while pruned.more {
+        delete_step(&transaction, retention, now, &mut pruned)?;
+        if began.elapsed() >= max_time {
             break;
         }
     }
     transaction.commit()?;
     Ok(pruned)
+}
+
+/// How long one slice deletes: not at all beyond its first step at the limit, up to [`MAX_SLICE_TIME`] at twice the
+/// limit.
+fn slice_time(bytes: u64, max_bytes: u64) -> Duration {
+    let max_bytes = max_bytes.max(1);
+    let above = bytes.saturating_sub(max_bytes).min(max_bytes);
+    MAX_SLICE_TIME.mul_f64(above as f64 / max_bytes as f64)
+}
+
+fn delete_step(conn: &Connection, retention: &Retention, now: Timestamp, pruned: &mut Pruned) -> rusqlite::Result<()> {
+    let (mut events, mut sessions) = (0, 0);
+    while events < MAX_DELETED_EVENTS && sessions < MAX_DELETED_SESSIONS {
+        // The size of the store is only meaningful once the events of deleted sessions are deleted.
+        if let Some(deleted) = delete_events(conn, MAX_DELETED_EVENTS - events)? {
+            events += deleted;
+        } else if let Some(session) = candidate(conn, retention, now)? {
+            delete_session(conn, session)?;
+            sessions += 1;
+        } else {
+            pruned.more = false;
+            break;
+        }
+    }
+    pruned.events += events;
+    pruned.sessions += sessions;
+    Ok(())
 }
 
 /// Deletes a session and its records. Its events, possibly many, are deleted later in slices.
@@ -211,4 +246,16 @@ fn vacuum(conn: &Connection) -> rusqlite::Result<(u64, bool)> {
     while rows.next()?.is_some() {}
     let after = free()?;
     Ok((before.saturating_sub(after) * size, after > 0 && after < before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_SLICE_TIME, slice_time};
+
+    #[test]
+    fn the_further_above_its_limit_the_larger_a_slice() {
+        let times = [500, 1000, 1500, 2000, 9000].map(|bytes| slice_time(bytes, 1000).as_millis());
+        assert_eq!(times, [0, 0, 10, 20, 20]);
+        assert_eq!((slice_time(9000, u64::MAX).as_millis(), slice_time(9, 0)), (0, MAX_SLICE_TIME));
+    }
 }
