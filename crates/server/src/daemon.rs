@@ -34,6 +34,7 @@ use crate::session_files;
 use crate::state::{ConfigSource, DaemonState, Decisions, Lifecycle, Runs};
 use crate::token::ApiToken;
 use crate::trial::GuidedTrial;
+use crate::write_throttle::WriteThrottle;
 
 /// How long to wait for requests in flight at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -128,6 +129,7 @@ impl Daemon {
             live: LiveHub::new(proxy_service::max_connections()),
             overview_cache: OverviewCache::default(),
             trial: GuidedTrial::default(),
+            throttle: WriteThrottle::default(),
             audits: Audits::new(&paths),
             quotas: Quotas::load(&paths),
             approvals: Approvals::default(),

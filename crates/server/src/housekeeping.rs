@@ -23,12 +23,15 @@ const STOP_TICKING_AFTER: Duration = Duration::from_secs(6 * 3600);
 /// Sessions considered in one round.
 const MAX_SESSIONS_PER_ROUND: usize = 500;
 
-/// Between slices, pruning sleeps for this multiple of the duration of the last slice: writers have the store for three
-/// quarters of the time.
+/// Between slices, pruning rests for this multiple of the duration of the last slice: writers have the store for three
+/// quarters of the time. The further the store is above its limit, the shorter the rest.
 const PRUNE_REST: u32 = 3;
 
-/// The minimum sleep, in which a waiting writer gets the engine.
+/// The minimum rest, in which a waiting writer gets the engine.
 const MIN_PRUNE_REST: Duration = Duration::from_millis(1);
+
+/// How often the size of the store is compared with its limit.
+const SIZE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The write-ahead log is checkpointed after this long without a write.
 const QUIET_BEFORE_CHECKPOINT: Duration = Duration::from_secs(60);
@@ -64,7 +67,7 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
     let mut next_round = Instant::now() + interval;
     loop {
         let wait = next_round.saturating_duration_since(Instant::now());
-        let wait = pruner.rest.map_or(wait, |rest| rest.min(wait));
+        let wait = wait.min(pruner.rest.unwrap_or(SIZE_CHECK_INTERVAL));
         if shared.lifecycle.shutdown.wait_for(wait) {
             return;
         }
@@ -91,16 +94,16 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
             }
             checkpoints.round(shared);
         }
-        if is_round || pruner.rest.is_some() {
+        if is_round || pruner.rest.is_some() || shared.config.store().disk_bytes() > plan.retention.max_bytes {
             pruner.slice(shared, &plan.retention);
         }
     }
 }
 
-/// Prunes in slices for a limited share of the time.
+/// Prunes in slices for a share of the time that grows with what there is to delete.
 #[derive(Debug, Default)]
 struct Pruner {
-    /// How long to sleep before the next slice; `None` if there is nothing more to prune.
+    /// How long to rest before the next slice; `None` if there is nothing more to prune.
     rest: Option<Duration>,
     /// The total since the last log line.
     pruned: Pruned,
@@ -109,24 +112,38 @@ struct Pruner {
 impl Pruner {
     fn slice(&mut self, shared: &DaemonState, retention: &Retention) {
         let began = Instant::now();
-        let result = shared.decisions.committer.with_engine(|engine| engine.prune(retention));
-        let more = match result {
-            Ok(slice) => {
-                self.pruned.sessions += slice.sessions;
-                self.pruned.events += slice.events;
-                slice.more
-            }
+        let slice = match shared.decisions.committer.with_engine(|engine| engine.prune(retention)) {
+            Ok(slice) => slice,
             Err(error) => {
                 tracing::warn!(%error, "pruning failed");
-                false
+                Pruned::default()
             }
         };
-        self.rest = more.then(|| (began.elapsed() * PRUNE_REST).max(MIN_PRUNE_REST));
-        if !more && (self.pruned.sessions > 0 || self.pruned.events > 0) {
+        self.pruned.sessions += slice.sessions;
+        self.pruned.events += slice.events;
+        self.rest = slice.more.then(|| rest_after(began.elapsed(), slice.used, retention));
+        // Otherwise nothing that may be deleted is left, and writers would wait in vain.
+        match slice.more && is_far_above(slice.used, retention) {
+            true => shared.throttle.allow(slice.events),
+            false => shared.throttle.lift(),
+        }
+        if !slice.more && (self.pruned.sessions > 0 || self.pruned.events > 0) {
             let Pruned { sessions, events, .. } = std::mem::take(&mut self.pruned);
             tracing::info!(sessions, events, "pruned old sessions");
         }
     }
+}
+
+/// The rest after a slice: [`PRUNE_REST`] times its duration at the limit, the minimum at twice the limit.
+fn rest_after(slice: Duration, used: u64, retention: &Retention) -> Duration {
+    let max = retention.max_bytes.max(1);
+    let below_twice = max.saturating_mul(2).saturating_sub(used).min(max);
+    (slice * PRUNE_REST).mul_f64(below_twice as f64 / max as f64).max(MIN_PRUNE_REST)
+}
+
+/// Whether writers must not write more than is deleted: the store and its write-ahead log stay below twice the limit.
+fn is_far_above(used: u64, retention: &Retention) -> bool {
+    used > retention.max_bytes.saturating_add(retention.max_bytes / 2)
 }
 
 /// Checkpoints the write-ahead log when the store is idle.

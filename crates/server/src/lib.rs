@@ -55,6 +55,7 @@ mod tls_identity;
 pub mod token;
 mod trial;
 pub mod views;
+mod write_throttle;
 
 pub use approvals::TIMEOUT_MARGIN;
 pub use daemon::{Daemon, ServeError, ServeOptions};

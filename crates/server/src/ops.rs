@@ -186,6 +186,7 @@ fn ping_response() -> PingResponse {
 }
 
 fn observe(shared: &DaemonState, request: &ObserveRequest) -> ObserveResponse {
+    shared.throttle.admit(request.events.len());
     // Only the owner can open the socket.
     let events = request.events.iter().map(|event| event.get().as_bytes());
     ObserveResponse { answers: intake::observe_json(&shared.decisions.committer, events, Authority::Owner) }

@@ -12,7 +12,7 @@ use belay_core::{SessionKey, Timestamp};
 use belay_engine::{Engine, Health};
 use belay_ipc::{ErrorBody, HealthView, PROTOCOL_VERSION, StatusResponse};
 use belay_proxy::Relay;
-use belay_store::Store;
+use belay_store::{Store, StoreUrl};
 
 use crate::approvals::Approvals;
 use crate::audits::Audits;
@@ -33,6 +33,7 @@ use crate::run_store::RunStore;
 use crate::shutdown::ShutdownFlag;
 use crate::token::ApiToken;
 use crate::trial::GuidedTrial;
+use crate::write_throttle::WriteThrottle;
 
 /// Sessions deleted in one transaction, which takes a few milliseconds.
 const DELETED_AT_ONCE: usize = 64;
@@ -41,6 +42,7 @@ const DELETED_AT_ONCE: usize = 64;
 pub(crate) struct DaemonState {
     pub(crate) decisions: Decisions,
     pub(crate) runs: Runs,
+    pub(crate) throttle: WriteThrottle,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) readers: ReadPool,
     pub(crate) hold_watcher: HoldWatcher,
@@ -138,6 +140,11 @@ impl ConfigSource {
         let loader = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient);
         let loader = self.flags.iter().fold(loader, |loader, (flag, key, value)| loader.flag(flag, key, value));
         Some(loader.load().ok()?.config.approvals)
+    }
+
+    /// The store of the state directory.
+    pub(crate) fn store(&self) -> StoreUrl {
+        StoreUrl::local(self.paths.database())
     }
 
     /// What a person must know about how this process is configured: that it only observes, and what its environment

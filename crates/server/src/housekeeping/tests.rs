@@ -24,6 +24,17 @@ fn retention_defaults_to_ninety_days_and_two_gibibytes() {
 }
 
 #[test]
+fn the_further_above_its_limit_the_shorter_the_rest() {
+    let retention = Retention { max_bytes: 1000, ..Retention::default() };
+    let rest = |used| rest_after(Duration::from_millis(10), used, &retention).as_millis();
+    assert_eq!([500, 1000, 1500, 2000, 9000].map(rest), [30, 30, 15, 1, 1]);
+    let unlimited = Retention { max_bytes: u64::MAX, ..retention };
+    assert_eq!(rest_after(Duration::from_millis(10), 9000, &unlimited).as_millis(), 30);
+    assert_eq!([1000, 1500, 1501].map(|used| is_far_above(used, &retention)), [false, false, true]);
+    assert!(!is_far_above(u64::MAX, &unlimited));
+}
+
+#[test]
 fn a_quiet_minute_leads_to_one_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let url = belay_store::StoreUrl::local(dir.path().join("belay.db"));

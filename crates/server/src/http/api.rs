@@ -208,6 +208,7 @@ pub(super) async fn post_events(State(shared): State<Arc<DaemonState>>, request:
         } else {
             vec![&body]
         };
+        shared.throttle.admit(events.len());
         Ok(intake::observe_json(&shared.decisions.committer, events.into_iter(), caller))
     })
     .await?;
