@@ -30,7 +30,7 @@ Usage: cargo xtask <command> [options]
   test [SUITE...]      install what the tests need, run them, end with `N passed, M failed`
                        suites: fmt lint unit integration browser agents fuzz (default: all)
   fuzz [TARGET...]     fuzz every parser  [--seconds N, default 180]
-  soak [NAME...]       run the long proofs: kill repeat fuzz (default: all)
+  soak [NAME...]       run the long proofs: kill flood repeat reviews fuzz (default: all)
   score PATH           replay labelled sessions and print precision, recall and delay
                        --status: the status of sessions at labelled moments
                        --sensitivity PATH: every threshold one step looser and stricter, per source

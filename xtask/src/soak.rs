@@ -19,6 +19,15 @@ const SOAKS: &[Soak] = &[
         },
     },
     Soak {
+        name: "flood",
+        description: "8,000 events per second for a minute: the store stays near its limit, nothing is lost",
+        run: || {
+            let tests = ["--package", "belayer", "--test", "it", "--ignore-default-filter", "--no-capture"];
+            let flood = ["--filterset", "test(/^flood::soak::/)"];
+            shell::run(&mut nextest::command("default", &[&tests[..], &flood].concat())?)
+        },
+    },
+    Soak {
         name: "repeat",
         description: "unit and integration tests 20 times, property tests with new inputs: no test is flaky",
         run: || {

@@ -19,6 +19,7 @@ mod empty;
 #[cfg(target_os = "linux")]
 mod exec;
 mod explain;
+mod flood;
 mod history;
 mod hook;
 mod hook_environment;
