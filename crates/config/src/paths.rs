@@ -128,6 +128,11 @@ impl Paths {
         self.state.join("belay.db")
     }
 
+    /// The directory of events that could not be written to the store.
+    pub fn spool(&self) -> PathBuf {
+        self.state.join("spool")
+    }
+
     /// The resident process's socket.
     pub fn socket(&self) -> &Path {
         &self.socket

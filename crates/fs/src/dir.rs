@@ -68,6 +68,16 @@ impl Dir {
         Replacement::begin(self, single_name(name)?, mode)?.finish(bytes)
     }
 
+    /// Removes a file of this directory. A link is removed, not followed.
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+        self.remove(single_name(name)?)
+    }
+
+    /// Renames a file of this directory, over another one if there is one of the new name. Links are not followed.
+    pub fn rename_file(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.rename(single_name(from)?, single_name(to)?)
+    }
+
     /// Opens the directory itself as a file, to lock or sync it.
     pub fn open_self(&self) -> io::Result<File> {
         sys::open_self(self)
