@@ -9,6 +9,7 @@ use belay_store::{Access, Result, StoreUrl};
 use crate::engine::{Engine, EngineOptions};
 use crate::held_file::HeldFile;
 use crate::rules_cache::RulesScope;
+use crate::spool::SpoolDir;
 
 /// Command-line flags that set configuration keys: flag as written, key, value.
 pub type Flags = Vec<(String, String, String)>;
@@ -33,8 +34,8 @@ pub fn open_with_fallback(paths: &Paths, env: &EnvSnapshot, flags: Flags, on_dia
     Engine::open(Box::new(opener), options(paths, env, flags, on_diagnostic))
 }
 
-/// Like [`open_with_fallback`], for a process that exits within milliseconds. Its decisions without the store are not
-/// recorded; a stored pause or kill applies nevertheless. See [`Engine::health`].
+/// Like [`open_with_fallback`], for a process that exits within milliseconds. Before it exits, it saves what it decided
+/// without the store ([`Engine::save_spool`]); a stored pause or kill applies nevertheless. See [`Engine::health`].
 pub fn open_for_hook(paths: &Paths, env: &EnvSnapshot, on_diagnostic: DiagnosticSink) -> Engine {
     let store = StoreUrl::local(paths.database());
     let opener = move |access| {
@@ -48,5 +49,11 @@ fn options(paths: &Paths, env: &EnvSnapshot, flags: Flags, on_diagnostic: Diagno
     let rules = RulesByFolder::new(paths.clone(), env.clone(), flags, on_diagnostic);
     let rules = move |scope: RulesScope<'_>| rules.for_session(scope.project.map(Path::new), scope.settings);
     let held_file = HeldFile::new(paths.database().with_file_name("held.json"));
-    EngineOptions { rules: Box::new(rules), held_file: Some(held_file), ..EngineOptions::default() }
+    let spool_dir = SpoolDir::new(paths.spool());
+    EngineOptions {
+        rules: Box::new(rules),
+        held_file: Some(held_file),
+        spool_dir: Some(spool_dir),
+        ..EngineOptions::default()
+    }
 }

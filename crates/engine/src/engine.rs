@@ -16,6 +16,7 @@ use crate::health::{Health, Metrics};
 use crate::held_file::HeldFile;
 use crate::memory_fallback::{self, MemoryFallback};
 use crate::rules_cache::{RulesCache, RulesProvider, RulesScope};
+use crate::spool::SpoolDir;
 
 /// A sensor's clock may run ahead of ours by at most this much.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(3600);
@@ -33,6 +34,8 @@ pub struct EngineOptions {
     pub spool: usize,
     /// The file of held sessions, for processes that cannot read the store.
     pub held_file: Option<HeldFile>,
+    /// Where a process that is about to exit saves the events that it could not write.
+    pub spool_dir: Option<SpoolDir>,
 }
 
 impl Default for EngineOptions {
@@ -43,6 +46,7 @@ impl Default for EngineOptions {
             sessions: 256,
             spool: 8192,
             held_file: None,
+            spool_dir: None,
         }
     }
 }
@@ -262,7 +266,7 @@ impl Engine {
     }
 }
 
-fn new_id(now: Timestamp) -> String {
+pub(crate) fn new_id(now: Timestamp) -> String {
     let millis = u64::try_from(now.millis()).unwrap_or(0);
     let seconds = millis / 1000;
     let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;

@@ -14,7 +14,8 @@
 //! survive a power cut before it is returned.
 //!
 //! While the store is not writable (disk full, read-only, locked), decisions continue in memory and [`Health`] reports
-//! the fault. Events are held in a bounded spool and written once the store recovers.
+//! the fault. Events are held in a bounded spool and written once the store recovers. A process that exits before saves
+//! them as a file ([`spool`]).
 //!
 //! # Map
 //!
@@ -28,6 +29,7 @@
 //! | `restore` | restores a session from snapshot and tail |
 //! | `recovery`, `memory_fallback` | retries, and decisions without a store |
 //! | `held_file` | the held sessions, in a file next to the store |
+//! | [`spool`] | events of hook processes that could not write, in files |
 //! | `tombstone` | notes to a project's next session |
 //! | `retention` | pruning |
 //! | `cache` | cached sessions |
@@ -50,6 +52,7 @@ mod restore;
 mod retention;
 pub mod rules_cache;
 mod shared_budgets;
+pub mod spool;
 mod tombstone;
 mod transaction;
 
@@ -62,3 +65,4 @@ pub use error::{EngineError, ObserveError};
 pub use health::{Health, Metrics};
 pub use held_file::HeldFile;
 pub use rules_cache::{RulesProvider, RulesScope};
+pub use spool::{SpoolContent, SpoolDir, SpoolError, TakenIn};

@@ -6,6 +6,7 @@ use belay_store::{Access, Durability, Result, StoreError};
 use crate::engine::Engine;
 use crate::health::Health;
 use crate::memory_fallback::{FallbackContext, MemoryFallback};
+use crate::spool::SpoolError;
 use crate::transaction::{AttemptOutcome, BatchContext};
 
 /// Spooled events written in one transaction during recovery.
@@ -132,6 +133,14 @@ impl Engine {
             }
         }
         self.health()
+    }
+
+    /// Saves the events that wait in memory as a file, for a process that can write to the store; returns how many. Called
+    /// by a process that is about to exit.
+    pub fn save_spool(&mut self) -> std::result::Result<usize, SpoolError> {
+        let (Some(memory), Some(dir)) = (&mut self.memory, &self.options.spool_dir) else { return Ok(0) };
+        dir.save(memory.spool.make_contiguous())?;
+        Ok(std::mem::take(&mut memory.spool).len())
     }
 
     /// Writes the file of held sessions, which a crash may have left behind the store.

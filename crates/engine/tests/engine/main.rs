@@ -11,4 +11,5 @@ mod kill;
 mod observe;
 mod replay;
 mod retention;
+mod spool;
 mod sub_agents;
