@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use belay_config::{DiagnosticSink, DurationSetting, EnvSnapshot, Loader, PathArgs, Paths, Strictness};
 use belay_core::Timestamp;
+use belay_engine::{Engine, SpoolDir};
 use belay_ipc::{ApprovalTicket, Client, ClientError, HookRequest, HookResponse};
 
 use crate::daemon_autostart::StartedBy;
@@ -49,6 +50,9 @@ const ANSWER_GRACE: Duration = Duration::from_secs(2);
 
 /// How long a decision may take. Agents give some hooks a day, so that they can wait for a person.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Files of saved events that one hook records. An agent waits for it.
+const MAX_TAKEN_IN: usize = 16;
 
 /// Idle timeout of the resident process if the configuration is invalid.
 const DEFAULT_IDLE_EXIT: DurationSetting = DurationSetting::new(Duration::from_secs(30 * 60));
@@ -237,10 +241,23 @@ fn decide_in_process(
     }
     let engine = RefCell::new(belay_engine::open_for_hook(paths, env, config_problem_log(paths.logs())));
     let response = handle_hook(&HookState::default(), &engine, request, &());
-    if let Some(fault) = engine.borrow().health().fault {
-        log(&format!("not recorded; the agent continues unless its session is held: {}", fault.problem));
+    let fault = engine.borrow().health().fault;
+    match fault {
+        Some(fault) => save_events(&engine, &fault.problem, log),
+        // What earlier hooks could not record. A failure is for the resident process to report.
+        None => drop(SpoolDir::new(paths.spool()).take_in(&engine, MAX_TAKEN_IN)),
     }
     response
+}
+
+/// Saves events that the store did not take, for a process that can write to it.
+fn save_events(engine: &RefCell<Engine>, problem: &str, log: &dyn Fn(&str)) {
+    let continues = "the agent continues unless its session is held";
+    match engine.borrow_mut().save_spool() {
+        Ok(0) => log(&format!("decided without the store; {continues}: {problem}")),
+        Ok(_) => log(&format!("to be recorded later; {continues}: {problem}")),
+        Err(error) => log(&format!("not recorded; {continues}: {problem}; cannot save the events: {error}")),
+    }
 }
 
 /// Writes problems of the configuration to `hook.log`, for processes whose output no person reads.

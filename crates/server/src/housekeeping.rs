@@ -1,5 +1,5 @@
 //! Periodic work: ticks for sessions that may have stalled or whose cooldown ended, pruning, checkpoints, recovery of a
-//! failed store, and exit when idle.
+//! failed store, events that hooks saved, and exit when idle.
 //!
 //! A tick without effect is not recorded, so it is cheap to send.
 
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use belay_clock::now;
 use belay_config::Config;
 use belay_core::{Body, Event, SessionKey, SessionState, Source, Timestamp};
+use belay_engine::{SpoolDir, TakenIn};
 use belay_store::{ChangeToken, Pruned, Retention, SessionQuery};
 
 use crate::alert_dispatcher;
@@ -32,6 +33,9 @@ const MIN_PRUNE_REST: Duration = Duration::from_millis(1);
 
 /// How often the size of the store is compared with its limit.
 const SIZE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often it is checked whether hooks have saved events.
+const SPOOL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The write-ahead log is checkpointed after this long without a write.
 const QUIET_BEFORE_CHECKPOINT: Duration = Duration::from_secs(60);
@@ -65,6 +69,9 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
         interval.unwrap_or(Duration::from_secs(60)).clamp(Duration::from_millis(10), Duration::from_secs(60));
     let (mut pruner, mut checkpoints) = (Pruner::default(), CheckpointTimer::default());
     let mut next_round = Instant::now() + interval;
+    let mut spool = SpoolReader::default();
+    spool.take_in(shared);
+    let mut last_spool_check = Instant::now();
     loop {
         let wait = next_round.saturating_duration_since(Instant::now());
         let wait = wait.min(pruner.rest.unwrap_or(SIZE_CHECK_INTERVAL));
@@ -94,9 +101,34 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
             }
             checkpoints.round(shared);
         }
+        if is_round || last_spool_check.elapsed() >= SPOOL_INTERVAL {
+            last_spool_check = Instant::now();
+            spool.take_in(shared);
+        }
         if is_round || pruner.rest.is_some() || shared.config.store().disk_bytes() > plan.retention.max_bytes {
             pruner.slice(shared, &plan.retention);
         }
+    }
+}
+
+/// Records the events that hooks could not write while the store was locked.
+#[derive(Debug, Default)]
+struct SpoolReader {
+    /// The last problem, which is logged once.
+    problem: Option<String>,
+}
+
+impl SpoolReader {
+    fn take_in(&mut self, shared: &DaemonState) {
+        let taken = SpoolDir::new(shared.config.paths.spool()).take_in(&shared.decisions.committer, usize::MAX);
+        if let Ok(TakenIn { files: 1.., events, .. }) = taken {
+            tracing::info!(events, "recorded the saved events of hooks");
+        }
+        let problem = taken.err().map(|error| error.to_string());
+        if let Some(problem) = problem.as_ref().filter(|_| problem != self.problem) {
+            tracing::warn!(problem, "cannot record the saved events of hooks");
+        }
+        self.problem = problem;
     }
 }
 

@@ -9,6 +9,9 @@ use crate::sync::lock;
 /// How long a batch waits at most. It is then written nevertheless.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
+/// How often a task that waits looks again.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
 /// Maximum number of events that may be written at once after a wait.
 const MAX_CREDIT: i64 = 2048;
 
@@ -25,14 +28,21 @@ impl WriteThrottle {
     pub(crate) fn admit(&self, events: usize) {
         let deadline = Instant::now() + MAX_WAIT;
         let mut credit = lock(&self.credit);
-        while credit.is_some_and(|credit| credit <= 0)
+        while is_used_up(*credit)
             && let Some(left) = deadline.checked_duration_since(Instant::now())
         {
             credit = self.changed.wait_timeout(credit, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        if let Some(credit) = &mut *credit {
-            *credit -= i64::try_from(events).unwrap_or(MAX_CREDIT);
+        spend(&mut credit, events);
+    }
+
+    /// Like [`WriteThrottle::admit`], but occupies no thread: HTTP has few, and pages and decisions need them.
+    pub(crate) async fn admit_async(&self, events: usize) {
+        let deadline = Instant::now() + MAX_WAIT;
+        while is_used_up(*lock(&self.credit)) && Instant::now() < deadline {
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
+        spend(&mut lock(&self.credit), events);
     }
 
     /// Lets writers write as many events as were deleted.
@@ -47,6 +57,16 @@ impl WriteThrottle {
     pub(crate) fn lift(&self) {
         *lock(&self.credit) = None;
         self.changed.notify_all();
+    }
+}
+
+fn is_used_up(credit: Option<i64>) -> bool {
+    credit.is_some_and(|credit| credit <= 0)
+}
+
+fn spend(credit: &mut Option<i64>, events: usize) {
+    if let Some(credit) = credit {
+        *credit = credit.saturating_sub(i64::try_from(events).unwrap_or(i64::MAX));
     }
 }
 
@@ -86,5 +106,8 @@ mod tests {
         throttle.allow(0);
         throttle.admit(10);
         assert_eq!(*lock(&throttle.credit), Some(-10), "written nevertheless");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(throttle.admit_async(10));
+        assert_eq!(*lock(&throttle.credit), Some(-20), "written nevertheless");
     }
 }

@@ -85,6 +85,7 @@ const CHECKS: &[Check] = &[
     home::configuration,
     home::project,
     store::store,
+    store::spool,
     budget::unpriced_models,
     resident::resident,
     resident::log,

@@ -25,7 +25,7 @@ fn tell(world: &World, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_store_of_more_than_twice_its_limit_is_reported() {
+fn a_store_above_its_limit_is_reported() {
     let world = here();
     world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
     assert!(!world.run(&["doctor"]).out.contains("store.max_bytes"));

@@ -204,7 +204,7 @@ mod soak {
     use super::*;
 
     const FLOOD: Flood =
-        Flood { max_bytes: 48 << 20, connections: 8, rate: 8000, batches: usize::MAX, time: Duration::from_secs(30) };
+        Flood { max_bytes: 48 << 20, connections: 8, rate: 8000, batches: usize::MAX, time: Duration::from_secs(60) };
     const REST: Duration = Duration::from_secs(20);
 
     fn percentiles(waits: &mut [Duration]) -> String {

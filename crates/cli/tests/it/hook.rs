@@ -133,20 +133,27 @@ fn a_store_that_cannot_be_used_lets_the_agent_go_on_and_is_noted() {
 }
 
 #[test]
-fn twenty_times_four_hooks_at_once_lose_nothing_silently() {
+fn twenty_times_four_hooks_at_once_lose_nothing() {
     for served in [false, true] {
         let world = alone();
         let _serve = served.then(|| Serve::start(&world));
         for round in 0..20 {
             four_at_once(&world, round);
         }
-        // A hook waits at most 200 ms for the store, which a busy machine may exceed; it is then logged.
+        // A hook waits at most 200 ms for the store, which a busy machine may exceed; its events are then recorded later,
+        // by the resident process or by other hooks.
+        if served {
+            heard(&world, "claude-code", "s", &["tool_called"], 80);
+        } else {
+            for n in 0..6 {
+                let call = payload("PreToolUse", "later", &format!("t{n}"), "echo later");
+                assert_eq!(world.run_with(&["hook", "claude-code"], call.to_string().as_bytes()).code, Some(0));
+            }
+        }
         let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap_or_default();
-        let unrecorded = log.lines().filter(|line| line.contains("not recorded")).count();
-        let recorded = events(&world, "s");
-        assert_eq!(recorded + unrecorded, 80, "served: {served}\n{log}");
+        assert!(events(&world, "s") == 80 && !log.contains("not recorded"), "served: {served}\n{log}");
         let said = world.run(&["sessions", "--json"]).json();
-        assert_eq!(said["sessions"][0]["calls"], recorded, "{said}");
+        assert!(said["sessions"].as_array().unwrap().iter().any(|session| session["calls"] == 80), "{said}");
     }
 }
 

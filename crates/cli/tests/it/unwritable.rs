@@ -3,6 +3,10 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use belay_core::SessionKey;
+use belay_store::{Access, EventQuery, StoreUrl};
+
+use crate::resident::{Serve, heard};
 use crate::world::{Said, World, call, lines};
 
 /// A project with two sessions, of which `held` is paused.
@@ -92,9 +96,50 @@ fn a_hook_does_not_wait_for_the_lock_of_another_process() {
     assert_allowed(&hook(&world, "free"));
     let waited = started.elapsed();
     assert!(waited.as_secs() < 4, "{waited:?}: SQLite's own timeout was 5 s each");
-    assert!(
-        hook_log(&world).contains("not recorded; the agent continues unless its session is held: the store is locked")
-    );
+    let log = hook_log(&world);
+    let expected = "to be recorded later; the agent continues unless its session is held: the store is locked";
+    assert!(log.contains(expected), "{log}");
+}
+
+/// How many calls of the session the store has.
+fn calls(world: &World, session: &str) -> usize {
+    let store = belay_store::open(&StoreUrl::local(world.paths().database()), Access::Read).unwrap();
+    let session = Some(SessionKey::new("claude-code", session));
+    let query = EventQuery { session, kinds: vec!["tool_called".to_owned()], ..EventQuery::default() };
+    store.events(&query).unwrap().len()
+}
+
+#[test]
+fn the_call_of_a_hook_that_found_the_store_locked_is_recorded_later() {
+    let world = world();
+    let other = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_allowed(&hook(&world, "free"));
+    assert_eq!(calls(&world, "free"), 1, "the one that was posted");
+    let doctor = world.run(&["doctor"]);
+    assert!(doctor.out.contains("the events of 1 hook wait to be recorded"), "{doctor:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    // The next hook that can write records it.
+    assert_allowed(&hook(&world, "later"));
+    assert_eq!((calls(&world, "free"), calls(&world, "later")), (2, 1));
+
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_allowed(&hook(&world, "resident"));
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(calls(&world, "resident"), 0);
+    let _serve = Serve::start_with(&world, &["--no-http"]);
+    heard(&world, "claude-code", "resident", &["tool_called"], 1);
+    assert!(!world.run(&["doctor"]).out.contains("wait to be recorded"));
+}
+
+#[test]
+fn a_saved_file_that_is_damaged_is_named() {
+    let world = world();
+    std::fs::create_dir(world.state().join("spool")).unwrap();
+    std::fs::write(world.state().join("spool/0.json"), "half a fi").unwrap();
+    assert_allowed(&hook(&world, "free"));
+    let doctor = world.run(&["doctor"]);
+    assert!(doctor.out.contains("spool/0.damaged"), "{doctor:?}");
 }
 
 #[test]

@@ -208,10 +208,10 @@ pub(super) async fn post_events(State(shared): State<Arc<DaemonState>>, request:
         } else {
             vec![&body]
         };
-        shared.throttle.admit(events.len());
         Ok(intake::observe_json(&shared.decisions.committer, events.into_iter(), caller))
     })
     .await?;
+    shared.throttle.admit_async(answers.len()).await;
     Ok(Json(json!({ "answers": answers })).into_response())
 }
 

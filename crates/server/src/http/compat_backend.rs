@@ -20,7 +20,6 @@ impl Backend for DaemonState {
     }
 
     fn observe(&self, events: Vec<Event>) -> Result<(), ApiError> {
-        self.throttle.admit(events.len());
         for result in self.decisions.committer.observe(events) {
             result.map_err(intake::to_ipc_error)?;
         }

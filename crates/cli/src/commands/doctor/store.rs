@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use belay_config::{Loader, Strictness};
 use belay_core::format;
+use belay_engine::SpoolDir;
 use belay_store::{Access, Store};
 
 use super::CheckResult;
@@ -45,6 +46,32 @@ pub(super) fn store(context: &Context) -> Vec<CheckResult> {
             }
             Err(error) => CheckResult::failed(CHECK, error.to_string()).fix(error.hint()),
         });
+    }
+    rows
+}
+
+/// Events that hooks saved because they could not write to the store.
+pub(super) fn spool(context: &Context) -> Vec<CheckResult> {
+    const CHECK: &str = "spool";
+    let spool = SpoolDir::new(context.paths.spool());
+    let content = match spool.content() {
+        Ok(content) => content,
+        Err(error) => {
+            let finding = format!("cannot read {}: {error}", spool.path().display());
+            return vec![CheckResult::warning(CHECK, finding).fix("check the owner and mode of the directory")];
+        }
+    };
+    let mut rows = Vec::new();
+    if content.waiting > 0 {
+        let hooks = format::pluralize(content.waiting as u64, "hook");
+        let finding = format!("the events of {hooks} wait to be recorded: the store could not be written");
+        rows.push(CheckResult::warning(CHECK, finding).fix("run `belay serve`: it records them within a second"));
+    }
+    if !content.damaged.is_empty() {
+        let path = |name: &String| spool.path().join(name).display().to_string();
+        let paths: Vec<String> = content.damaged.iter().map(path).collect();
+        let finding = format!("saved events cannot be recorded: {}", paths.join(", "));
+        rows.push(CheckResult::warning(CHECK, finding).fix("the files are not used any more; delete them"));
     }
     rows
 }
