@@ -14,7 +14,8 @@ const SOAKS: &[Soak] = &[
         name: "kill",
         description: "kill -9 of eight writers at random points, 20 times 56 kills: acknowledged events survive",
         run: || {
-            let tests = ["--package", "belay-engine", "--test", "engine", "--filterset", "test(/^kill::/)"];
+            let killed = "test(/^kill::/) or test(=spool::saved_events_survive_sigkill_and_count_once)";
+            let tests = ["--package", "belay-engine", "--test", "engine", "--no-capture", "--filterset", killed];
             stress(&tests, 20)
         },
     },

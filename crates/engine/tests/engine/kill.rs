@@ -135,10 +135,12 @@ fn acknowledged_events_survive_sigkill() {
 
     let store = dir.store();
     assert_eq!(store.check().unwrap(), [] as [String; 0]);
+    let total = acknowledged.events.values().map(BTreeSet::len).sum::<usize>();
     for (session, ids) in &acknowledged.events {
         let (log, numbers) = log(&*store, &key(session));
         let lost: Vec<_> = ids.difference(&log).collect();
         assert!(lost.is_empty(), "{session} lost {lost:?}");
+        assert_eq!(log.len(), numbers.len(), "{session} has an event twice");
         assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{session}");
         let row = store.session(&key(session)).unwrap().unwrap();
         assert_eq!(row.version, numbers.len() as u64);
@@ -148,6 +150,7 @@ fn acknowledged_events_survive_sigkill() {
     for session in &acknowledged.paused {
         assert!(store.session(&key(session)).unwrap().unwrap().state.is_paused(), "{session}");
     }
+    println!("{KILLS} kills: {total} events acknowledged, 0 lost, 0 doubled");
 }
 
 fn log(store: &dyn Store, session: &SessionKey) -> (BTreeSet<String>, Vec<u64>) {
