@@ -6,7 +6,7 @@ use belay_store::{Access, Durability, Result, StoreError};
 use crate::engine::Engine;
 use crate::health::Health;
 use crate::memory_fallback::{FallbackContext, MemoryFallback};
-use crate::spool::SpoolError;
+use crate::spool::{self, SpoolError};
 use crate::transaction::{AttemptOutcome, BatchContext};
 
 /// Spooled events written in one transaction during recovery.
@@ -135,12 +135,16 @@ impl Engine {
         self.health()
     }
 
-    /// Saves the events that wait in memory as a file, for a process that can write to the store; returns how many. Called
-    /// by a process that is about to exit.
+    /// Saves the events of hooks that wait in memory as files, for a process that can write to the store; returns how many.
+    /// Called by a process that is about to exit.
     pub fn save_spool(&mut self) -> std::result::Result<usize, SpoolError> {
         let (Some(memory), Some(dir)) = (&mut self.memory, &self.options.spool_dir) else { return Ok(0) };
-        dir.save(memory.spool.make_contiguous())?;
-        Ok(std::mem::take(&mut memory.spool).len())
+        let saved: Vec<Event> = memory.spool.iter().filter(|event| spool::may_save(event)).cloned().collect();
+        for chunk in saved.chunks(REPLAY_BATCH_EVENTS) {
+            dir.save(chunk)?;
+        }
+        memory.spool.retain(|event| !spool::may_save(event));
+        Ok(saved.len())
     }
 
     /// Writes the file of held sessions, which a crash may have left behind the store.

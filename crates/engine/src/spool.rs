@@ -220,7 +220,7 @@ fn record(engine: &dyn EngineAccess, json: &[u8]) -> Result<usize, Failure> {
 }
 
 /// Whether a hook records such an event: neither a person's decision nor what Belay alone derives.
-fn may_save(event: &Event) -> bool {
+pub(crate) fn may_save(event: &Event) -> bool {
     let is_derived = matches!(
         event.body,
         Body::Operator(_) | Body::SubAgentsSpent(_) | Body::SharedSpent(_) | Body::ApprovalEnded(_) | Body::Tick

@@ -235,9 +235,15 @@ impl Daemon {
             tracing::error!("the alert dispatcher panicked");
         }
         shared.logins.save_if_dirty();
-        let health = shared.decisions.committer.with_engine(belay_engine::Engine::flush);
-        if health.spooled > 0 {
-            tracing::error!(events = health.spooled, "spooled events could not be stored and are lost");
+        shared.decisions.committer.with_engine(belay_engine::Engine::flush);
+        match shared.decisions.committer.with_engine(belay_engine::Engine::save_spool) {
+            Ok(0) => {}
+            Ok(events) => tracing::warn!(events, "the store cannot be written; saved the events of hooks for later"),
+            Err(error) => tracing::error!(%error, "cannot save the events of hooks"),
+        }
+        let events = shared.decisions.committer.with_engine(|engine| engine.health().spooled);
+        if events > 0 {
+            tracing::error!(events, "spooled events could not be stored and are lost");
         }
         // Otherwise the whole store may be in the write-ahead log, which a copy of the file would miss.
         match shared.decisions.committer.with_engine(belay_engine::Engine::checkpoint) {

@@ -74,6 +74,23 @@ fn events_of_a_locked_store_are_recorded_later_in_order() {
 }
 
 #[test]
+fn a_process_that_stops_saves_the_events_of_hooks_only() {
+    let dir = TestDir::new();
+    drop(dir.store());
+    let locked = dir.sqlite();
+    locked.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let engine = engine(&dir);
+    let many = (0..600).map(|n| hook_event("s", &format!("{n:03}")));
+    engine.borrow_mut().observe_batch(many.chain([event("s", "posted", Body::Prompt(Prompt::default()))]).collect());
+    engine.borrow_mut().decide(&key("s"), OperatorDecision::Pause, "", None).unwrap();
+    assert_eq!(engine.borrow_mut().save_spool().unwrap(), 600);
+    assert_eq!(engine.borrow().health().spooled, 2, "what was posted, and the decision");
+    drop(locked);
+    assert_eq!(spool(&dir).take_in(&self::engine(&dir), usize::MAX).unwrap().events, 600);
+    assert_eq!(recorded_ids(&dir, "s").len(), 600);
+}
+
+#[test]
 fn a_file_that_is_read_twice_counts_once() {
     let dir = TestDir::new();
     drop(dir.store());
