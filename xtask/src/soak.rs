@@ -21,7 +21,7 @@ const SOAKS: &[Soak] = &[
     },
     Soak {
         name: "flood",
-        description: "8,000 events per second for a minute: the store stays near its limit, nothing is lost",
+        description: "up to 8,000 events per second for a minute: the store stays near its limit, nothing is lost",
         run: || {
             let tests = ["--package", "belayer", "--test", "it", "--ignore-default-filter", "--no-capture"];
             let flood = ["--filterset", "test(/^flood::soak::/)"];
