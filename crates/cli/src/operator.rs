@@ -1,15 +1,15 @@
 //! Who called a command: a person, or an agent among its ancestors.
 //!
-//! Some commands lift, weaken or end supervision. An agent runs as the same user and can call them, so they refuse if an
-//! agent, or a Belay process that runs agents and gates, is among their ancestors, or if an agent's session variable is in
-//! the environment. This does not stop an agent that hides
-//! its processes; it stops one that follows a message, and it leaves a record.
+//! Some commands lift, weaken or end supervision, or hide a held session. An agent runs as the same user and can call
+//! them, so they refuse if an agent, or a Belay process that runs agents and gates, is among their ancestors, if an agent's
+//! session variable is in the environment, or if not all ancestors are known. This does not stop an agent that hides its
+//! processes; it stops one that follows a message, and it leaves a record.
 
 use belay_agents::AGENTS;
 use belay_config::EnvSnapshot;
 use belay_core::event::{Caller, OperatorDecision};
 use belay_core::{Excerpt, SessionKey};
-use belay_hooks::process_tree::{Process, ancestors};
+use belay_hooks::process_tree::ProcessChain;
 use belay_ipc::{DecideRequest, SessionsRequest};
 use clap::Args;
 
@@ -17,12 +17,8 @@ use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 
-/// How many processes and how many bytes of each command line are recorded.
-const MAX_PROCESSES: usize = 16;
-const MAX_COMMAND_BYTES: usize = 120;
-
-/// Ends the walk through the ancestors in tests, which an agent may run. Release builds ignore it.
-const TEST_ROOT: &str = "__BELAY_TEST_PROCESS_ROOT";
+/// Set by `belay run` and `belay exec` for the program that they run, whether Belay knows it or not.
+const RUN_VARIABLE: &str = "BELAY_SESSION";
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct OperatorArgs {
@@ -36,65 +32,45 @@ pub(crate) struct OperatorArgs {
 #[derive(Debug)]
 pub(crate) struct CallerTree {
     /// This process first.
-    processes: Vec<Process>,
-    /// Session variables of agents: the agent's id, the variable and the session id.
-    variables: Vec<(&'static str, &'static str, String)>,
+    chain: ProcessChain,
+    /// Session variables of agents and of runs, and the sessions that they name.
+    variables: Vec<(&'static str, SessionKey)>,
 }
 
 impl CallerTree {
     pub(crate) fn read(env: &EnvSnapshot) -> Self {
-        let root = env.text(TEST_ROOT).filter(|_| cfg!(debug_assertions)).and_then(|pid| pid.parse().ok());
-        let processes = ancestors(std::process::id()).take_while(|process| Some(process.pid) != root).collect();
-        let variables = AGENTS.iter().filter_map(|agent| {
+        let agents = AGENTS.iter().filter_map(|agent| {
             let variable = agent.session_env?;
-            Some((agent.id, variable, env.text(variable)?.to_owned()))
+            Some((variable, SessionKey::new(agent.id, env.text(variable)?)))
         });
-        Self { processes, variables: variables.collect() }
+        let run = env.text(RUN_VARIABLE).and_then(SessionKey::parse).map(|run| (RUN_VARIABLE, run));
+        Self { chain: ProcessChain::of(std::process::id(), env), variables: agents.chain(run).collect() }
     }
 
-    /// The nearest agent, such as `claude, pid 812`, the agent's variable if no ancestor is an agent, or the process of
-    /// Belay that runs an unknown program or a gate, which executes what an agent wrote.
+    /// Why this command does not count as a person's: the nearest agent, such as `claude, pid 812`, otherwise the agent's
+    /// variable, otherwise that not all ancestors are known.
     pub(crate) fn agent(&self) -> Option<String> {
-        let process = self.agents().next();
-        let by_process =
-            process.and_then(|process| Some(format!("{}, pid {}", process.agent()?.executable, process.pid)));
-        let by_variable = || self.variables.first().map(|(_, variable, _)| format!("{variable} is set"));
-        let driver = || self.processes.iter().skip(1).find(|process| process.is_belay_driver());
-        let by_driver = || driver().map(|process| format!("a program that Belay runs, pid {}", process.pid));
-        by_process.or_else(by_variable).or_else(by_driver)
+        let by_variable = || self.variables.first().map(|(variable, _)| format!("{variable} is set"));
+        self.chain.agent().or_else(by_variable).or_else(|| self.chain.suspect())
     }
 
-    fn agents(&self) -> impl Iterator<Item = &Process> {
-        // This process is Belay, whatever its file is called.
-        self.processes.iter().skip(1).filter(|process| process.agent().is_some())
-    }
-
-    /// Whether this command has a terminal that no agent among its ancestors uses.
-    fn has_own_terminal(&self) -> bool {
-        let own = self.processes.first().and_then(|process| process.terminal.as_deref());
-        own.is_some() && self.agents().all(|agent| agent.terminal.as_deref() != own)
+    /// Whether an agent was found. Otherwise one may be among the ancestors that are not known.
+    fn is_agent_known(&self) -> bool {
+        !self.variables.is_empty() || self.chain.agent().is_some()
     }
 
     /// For the event of a decision.
     pub(crate) fn to_caller(&self) -> Caller {
-        let commands = self.processes.iter().take(MAX_PROCESSES).map(|process| {
-            let command = if process.args.is_empty() { process.name.clone() } else { process.args.join(" ") };
-            let command = Excerpt::with_limit(&command, MAX_COMMAND_BYTES);
-            format!("{} {}", process.pid, command.as_str().replace('\n', " "))
-        });
-        let processes = commands.collect::<Vec<_>>().join(" < ");
-        Caller { agent: self.agent().as_deref().map(Excerpt::new), processes: Excerpt::new(&processes) }
+        Caller { agent: self.agent().as_deref().map(Excerpt::new), ..self.chain.to_caller() }
     }
 
     /// The session of the calling agent: by its variable, otherwise by the agent's process.
     fn agent_session(&self, backend: &mut Backend<'_>) -> Option<SessionKey> {
-        for (agent, _, id) in &self.variables {
-            let key = SessionKey::new(*agent, id.as_str());
-            if backend.session(&key).is_ok() {
-                return Some(key);
-            }
+        let named = self.variables.iter().find(|(_, key)| backend.session(key).is_ok());
+        if let Some((_, key)) = named {
+            return Some(key.clone());
         }
-        let pids: Vec<u32> = self.agents().map(|agent| agent.pid).collect();
+        let pids: Vec<u32> = self.chain.drivers().map(|driver| driver.pid).collect();
         let request = SessionsRequest { limit: 200, ..SessionsRequest::default() };
         let sessions = backend.read(&request).ok()?.sessions;
         let own = sessions.into_iter().find(|view| view.pid.is_some_and(|pid| pids.contains(&pid)))?;
@@ -112,7 +88,7 @@ pub(crate) fn require_operator(
 ) -> Result<Box<Caller>, CommandError> {
     let tree = CallerTree::read(&context.env);
     let Some(agent) = tree.agent() else { return Ok(Box::new(tree.to_caller())) };
-    let confirmed = args.as_operator && tree.has_own_terminal();
+    let confirmed = args.as_operator && tree.chain.has_own_terminal();
     if !(confirmed && session.is_some()) {
         let result = if confirmed { "Belay ran it because of --as-operator" } else { "Belay refused" };
         record(context, &tree, session, &format!("An agent ({agent}) called `belay {command}`; {result}."));
@@ -120,7 +96,10 @@ pub(crate) fn require_operator(
     if confirmed {
         return Ok(Box::new(tree.to_caller()));
     }
-    let error = CommandError::new(format!("this command was called by an agent ({agent}): belay {command}"));
+    let error = CommandError::new(match tree.is_agent_known() {
+        true => format!("this command was called by an agent ({agent}): belay {command}"),
+        false => format!("an agent may have called this command ({agent}): belay {command}"),
+    });
     Err(match args.as_operator {
         true => error.hint("--as-operator needs a terminal that is not the agent's; open one and run it there"),
         false => error.hint(

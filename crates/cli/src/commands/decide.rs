@@ -53,6 +53,8 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct AckArgs {
     #[command(flatten)]
     target: SessionTarget,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
@@ -75,12 +77,16 @@ pub(crate) struct ResetArgs {
 pub(crate) struct ArchiveArgs {
     #[command(flatten)]
     target: SessionTarget,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SeenArgs {
     #[command(flatten)]
     target: SessionTarget,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 fn cooldown(text: &str) -> Result<u64, String> {
@@ -92,7 +98,10 @@ fn cooldown(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn pause(context: &Context, args: &PauseArgs) -> CommandResult {
-    decide(context, &args.target, OperatorDecision::Pause)
+    let caller = Box::new(CallerTree::read(&context.env).to_caller());
+    let mut backend = Backend::open(context)?;
+    let session = backend.resolve(&args.target.id)?;
+    execute(context, backend, session, &args.target, OperatorDecision::Pause, caller)
 }
 
 pub(crate) fn resume(context: &Context, args: &ResumeArgs) -> CommandResult {
@@ -106,7 +115,7 @@ pub(crate) fn resume(context: &Context, args: &ResumeArgs) -> CommandResult {
 }
 
 pub(crate) fn ack(context: &Context, args: &AckArgs) -> CommandResult {
-    decide(context, &args.target, OperatorDecision::Acknowledge)
+    decide_unless_held(context, &args.target, OperatorDecision::Acknowledge, "ack", args.operator)
 }
 
 pub(crate) fn kill(context: &Context, args: &KillArgs) -> CommandResult {
@@ -118,11 +127,11 @@ pub(crate) fn reset(context: &Context, args: &ResetArgs) -> CommandResult {
 }
 
 pub(crate) fn archive(context: &Context, args: &ArchiveArgs) -> CommandResult {
-    decide(context, &args.target, OperatorDecision::Archive)
+    decide_unless_held(context, &args.target, OperatorDecision::Archive, "archive", args.operator)
 }
 
 pub(crate) fn seen(context: &Context, args: &SeenArgs) -> CommandResult {
-    decide(context, &args.target, OperatorDecision::MarkSeen)
+    decide_unless_held(context, &args.target, OperatorDecision::MarkSeen, "seen", args.operator)
 }
 
 /// Archives the session of a self-test. On failure it merely stays in the lists.
@@ -132,12 +141,32 @@ pub(super) fn archive_quietly(context: &Context, session: &SessionKey) {
     let _ = Backend::open(context).and_then(|mut backend| backend.decide(&request));
 }
 
-/// A decision that an agent may make, too: it does not weaken supervision.
-fn decide(context: &Context, target: &SessionTarget, decision: OperatorDecision) -> CommandResult {
-    let caller = Box::new(CallerTree::read(&context.env).to_caller());
+/// A decision that takes a session out of a person's sight. An agent may make it, too, unless the session is held.
+fn decide_unless_held(
+    context: &Context,
+    target: &SessionTarget,
+    decision: OperatorDecision,
+    command: &str,
+    operator: OperatorArgs,
+) -> CommandResult {
     let mut backend = Backend::open(context)?;
     let session = backend.resolve(&target.id)?;
+    let caller = caller_unless_held(context, &mut backend, &session, command, operator)?;
     execute(context, backend, session, target, decision, caller)
+}
+
+/// The caller of such a decision. Fails for an agent if the session is held: a held session needs a person.
+pub(super) fn caller_unless_held(
+    context: &Context,
+    backend: &mut Backend<'_>,
+    session: &SessionKey,
+    command: &str,
+    operator: OperatorArgs,
+) -> Result<Box<Caller>, CommandError> {
+    match backend.session(session)?.held {
+        Some(_) => require_operator(context, operator, command, Some(session)),
+        None => Ok(Box::new(CallerTree::read(&context.env).to_caller())),
+    }
 }
 
 /// A decision that lifts or ends supervision, or ends work.
@@ -240,6 +269,9 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
         OperatorDecision::Kill if before.state == "killed" => format!("{name} is already killed."),
         OperatorDecision::Kill => format!("{name} is killed: all further calls and requests are refused."),
         OperatorDecision::Reset => format!("The evidence against {name} is discarded; its log is kept."),
+        OperatorDecision::Archive if after.state == "paused" => {
+            format!("{name} stays in the lists: it is paused. Resume or kill it first.")
+        }
         OperatorDecision::Archive => format!("{name} is archived; `belay sessions --all` lists it."),
         OperatorDecision::MarkSeen => format!("{name} is marked as seen."),
         OperatorDecision::Allow { .. }

@@ -6,6 +6,7 @@ use belay_store::{Access, StoreUrl};
 use serde_json::{Value, json};
 
 use crate::resident::Serve;
+use crate::run::{Leaves, with_program};
 use crate::terminal::{Terminal, end, start};
 use crate::world::{Said, World, call, lines};
 
@@ -103,6 +104,9 @@ fn every_command_that_weakens_supervision_is_for_a_person() {
         "status --token",
         "open --print",
         "open --logout-all",
+        "archive abc",
+        "seen abc",
+        "ack abc",
     ] {
         let said = agent_runs(&world, args);
         assert_eq!(said.code, Some(1), "{args}: {said:?}");
@@ -112,9 +116,83 @@ fn every_command_that_weakens_supervision_is_for_a_person() {
     assert_eq!(world.run(&["status", "--json"]).json()["resident"]["pid"], serve.pid());
     assert_eq!(world.run(&["config", "get", "detect.dry_run"]).out.trim(), "false");
     // Commands that supervise or only read are allowed.
-    for args in ["sessions", "status", "ack abc", "pause abc", "explain --help", "uninit --dry-run"] {
+    for args in ["sessions", "status", "pause abc", "explain --help", "uninit --dry-run"] {
         assert_eq!(agent_runs(&world, args).code, Some(0), "{args}");
     }
+}
+
+#[test]
+fn an_agent_hides_a_session_only_if_no_person_is_needed() {
+    let world = world();
+    world.run_with(&["events", "post"], &lines(&[call("f1", "free", "ls")]));
+    for command in ["seen free", "ack free", "archive free"] {
+        assert_eq!(agent_runs(&world, command).code, Some(0), "{command}");
+    }
+    // A session that was archived before it was held is in sight again.
+    world.run(&["pause", "free"]);
+    let listed = world.run(&["sessions", "--json"]).json();
+    let states: Vec<_> = listed["sessions"].as_array().unwrap().iter().map(|session| &session["state"]).collect();
+    assert_eq!(states, ["paused", "paused"]);
+    let said = world.run(&["archive", "abc"]);
+    assert!(said.out.contains("stays in the lists: it is paused"), "{said:?}");
+    assert_eq!(state(&world), "paused");
+}
+
+#[test]
+fn an_agent_that_belay_does_not_know_does_not_resume_either() {
+    let belay = env!("CARGO_BIN_EXE_belay");
+    for variables in ["", "-u BELAY_SESSION"] {
+        let script = format!("env {variables} {belay} resume abc; exit $?");
+        let (world, _) = with_program("thing", &script);
+        let world = prepare(world);
+        let _leaves = Leaves(&world);
+        let said = world.run(&["run", "--quiet", "--no-proxy", "thing"]);
+        let refused = "called by an agent (a program that Belay runs, pid ";
+        assert!(said.code == Some(1) && said.err.contains(refused), "{script}: {said:?}");
+        let paused = world.run(&["sessions", "--state", "paused", "--json"]).json()["sessions"].clone();
+        assert!(paused.to_string().contains("claude-code:abc"), "{script}: {paused}");
+    }
+    // Also if the process is not below Belay any more.
+    let world = prepare(World::alone().var("BELAY_SESSION", "thing:0190"));
+    let said = world.run(&["resume", "abc"]);
+    assert!(said.code == Some(1) && said.err.contains("called by an agent (BELAY_SESSION is set)"), "{said:?}");
+}
+
+/// Runs a command below `depth` shells.
+fn nested(world: &World, program: &str, depth: u32, args: &str) -> Said {
+    let belay = env!("CARGO_BIN_EXE_belay");
+    let script = format!("if [ $1 -gt 0 ]; then /bin/sh \"$0\" $(($1 - 1)); else {belay} {args}; fi; exit $?\n");
+    let script = world.write("nest.sh", &script);
+    let output = world.program(program).arg(script).arg(depth.to_string()).output().unwrap();
+    Said {
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code(),
+    }
+}
+
+#[test]
+fn an_agent_far_above_is_found_and_a_person_far_above_is_none() {
+    let world = world();
+    let claude = world.path("bin/claude");
+    for depth in [70, 200] {
+        let said = nested(&world, claude.to_str().unwrap(), depth, "resume abc");
+        assert!(said.code == Some(1) && said.err.contains("called by an agent (claude, pid"), "{depth}: {said:?}");
+    }
+    assert_eq!(state(&world), "paused");
+    let said = nested(&world, "/bin/sh", 70, "resume abc");
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+#[test]
+fn a_chain_of_ancestors_that_is_too_long_counts_as_an_agent() {
+    let world = world();
+    let said = nested(&world, "/bin/sh", 1030, "resume abc");
+    insta::assert_snapshot!(world.plain(&said.err), @r"
+    Error: an agent may have called this command (it has more than 1024 ancestors): belay resume
+    Hint: only a person may run it: run it in your own terminal, or pass --as-operator from a terminal that is not the agent's
+    ");
+    assert_eq!((said.code, state(&world)), (Some(1), "paused".into()));
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub enum SessionState {
         /// When.
         at: Timestamp,
     },
-    /// Hidden. A pause or kill stays in force.
+    /// Hidden, unless it is paused: that needs a person. A pause or kill stays in force.
     Archived {
         /// When.
         at: Timestamp,
@@ -65,6 +65,7 @@ impl SessionState {
             Self::Paused { .. } => "paused",
             Self::Killed { .. } => "killed",
             Self::Ended { .. } => "ended",
+            Self::Archived { was, .. } if was.is_paused() => "paused",
             Self::Archived { .. } => "archived",
         }
     }

@@ -15,7 +15,7 @@ use crate::backend::Backend;
 use crate::commands::{approvals, budget, decide};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::operator::{CallerTree, OperatorArgs, require_operator};
+use crate::operator::{OperatorArgs, require_operator};
 
 /// How often the store is asked whether it has changed, which takes microseconds.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
@@ -152,11 +152,12 @@ fn read_views(context: &Context, watched: Option<&PageRequest>) -> Result<Vec<Me
 fn perform(context: &Context, operator: OperatorArgs, decision: Decision) -> Result<String, CommandError> {
     let Decision { session, action } = decision;
     let as_operator = |command: &str| require_operator(context, operator, command, Some(&session));
-    let by_anyone = || Box::new(CallerTree::read(&context.env).to_caller());
+    let unless_held =
+        |command: &str| decide::caller_unless_held(context, &mut Backend::open(context)?, &session, command, operator);
     let (caller, decision, note) = match action {
-        Action::Acknowledge => (by_anyone(), OperatorDecision::Acknowledge, String::new()),
-        Action::MarkSeen => (by_anyone(), OperatorDecision::MarkSeen, String::new()),
-        Action::Archive => (by_anyone(), OperatorDecision::Archive, String::new()),
+        Action::Acknowledge => (unless_held("ack")?, OperatorDecision::Acknowledge, String::new()),
+        Action::MarkSeen => (unless_held("seen")?, OperatorDecision::MarkSeen, String::new()),
+        Action::Archive => (unless_held("archive")?, OperatorDecision::Archive, String::new()),
         Action::Kill => (as_operator("kill")?, OperatorDecision::Kill, String::new()),
         Action::Resume { note } => {
             let resume =
