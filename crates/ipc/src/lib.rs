@@ -44,9 +44,9 @@ pub use client::{Client, ClientError, DisconnectEvent, DisconnectWatcher};
 pub use hook::{ApprovalTicket, HookRequest, HookResponse};
 pub use lines::{Line, LineReader};
 pub use operations::{
-    DecideRequest, EventResult, HealthView, ListenRequest, ListenResponse, LoginLinkResponse, ObserveRequest,
-    ObserveResponse, Operation, PingResponse, RevokeLoginsResponse, RunRequest, RunResponse, StatusRequest,
-    StatusResponse, SubscribeRequest, SubscribeResponse,
+    DecideRequest, EventResult, HealthView, ListenRequest, ListenResponse, LoginLinkResponse, LoginView,
+    ObserveRequest, ObserveResponse, Operation, PingResponse, RevokeLoginsResponse, RunRequest, RunResponse,
+    StatusRequest, StatusResponse, SubscribeRequest, SubscribeResponse,
 };
 pub use protocol::{
     ErrorBody, ErrorCode, MAX_LINE_BYTES, PROTOCOL_VERSION, ParseError, Request, Response, ResponseBody,

@@ -193,12 +193,25 @@ pub struct StatusResponse {
     /// What a person must know about how the process is configured, such as that dry run is on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+    /// The browsers that are logged in, the one used last first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logins: Vec<LoginView>,
     /// Queued events.
     pub queued: usize,
     /// Open socket connections.
     pub connections: usize,
     /// Counters for display; fields may be added.
     pub counters: serde_json::Value,
+}
+
+/// A browser that is logged in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoginView {
+    /// The name under which it decides.
+    pub id: String,
+    pub used_at: Timestamp,
+    /// The process that asked for its link, and its ancestors, as pid and command line, nearest first.
+    pub asked_by: String,
 }
 
 /// Whether decisions are also stored.

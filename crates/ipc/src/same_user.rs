@@ -49,6 +49,19 @@ pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
     if result == 0 { Ok(uid) } else { Err(io::Error::last_os_error()) }
 }
 
+/// The process at the other end when it connected, where the system tells.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub fn peer_pid(stream: &UnixStream) -> Option<u32> {
+    let pid = rustix::net::sockopt::socket_peercred(stream).ok()?.pid.as_raw_nonzero();
+    u32::try_from(pid.get()).ok()
+}
+
+/// The process at the other end when it connected, where the system tells.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub fn peer_pid(_stream: &UnixStream) -> Option<u32> {
+    None
+}
+
 /// Whether the process at the other end runs as this user. Root counts as another user.
 pub fn is_same_user(stream: &UnixStream) -> bool {
     peer_uid(stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw())

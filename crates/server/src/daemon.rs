@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belay_config::{Config, Diagnostic, EnvSnapshot, PathError, Paths};
+use belay_hooks::process_tree::ProcessChain;
 use belay_ipc::HealthView;
 use belay_proxy::Relay;
 use belay_store::StoreUrl;
@@ -178,7 +179,8 @@ impl Daemon {
 
     /// A link that logs one browser in; `None` without HTTP.
     pub fn login_link(&self) -> io::Result<Option<String>> {
-        self.shared.login_link()
+        let chain = ProcessChain::of(std::process::id(), &self.shared.config.env);
+        self.shared.login_link(chain.describe().to_string())
     }
 
     pub fn socket(&self) -> &Path {

@@ -22,6 +22,7 @@ pub(crate) fn serve_connection(stream: UnixStream, shared: &Arc<DaemonState>) {
         tracing::warn!(%error, "cannot set a write timeout");
         return;
     }
+    let peer = belay_ipc::same_user::peer_pid(&stream);
     let mut stream = MeteredStream::new(stream, shared);
     let mut lines = LineReader::new(MAX_LINE_BYTES);
     let mut out = Vec::new();
@@ -29,7 +30,7 @@ pub(crate) fn serve_connection(stream: UnixStream, shared: &Arc<DaemonState>) {
         let next = match lines.next(&mut stream) {
             Ok(Some(Line::Complete(line))) => {
                 shared.lifecycle.mark_active();
-                ops::handle_line(shared, line, &mut out)
+                ops::handle_line(shared, peer, line, &mut out)
             }
             Ok(Some(Line::TooLong)) => {
                 let message = format!("the line is longer than {MAX_LINE_BYTES} bytes");

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use belay_core::Timestamp;
 use belay_fs::FileMode;
+use belay_ipc::LoginView;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -29,6 +30,8 @@ const MAX_CODES: usize = 16;
 const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// A new login replaces the one that has not been used for longest.
 const MAX_LOGINS: usize = 64;
+/// Length of the short name of a login.
+const SHORT_ID_CHARS: usize = 8;
 /// How exactly the time of the last use is recorded.
 const USE_RESOLUTION: Duration = Duration::from_secs(60 * 60);
 
@@ -42,7 +45,7 @@ pub(crate) struct Login {
 impl Login {
     /// A short name for logs and events. It does not help to forge the cookie.
     pub(crate) fn short_id(&self) -> &str {
-        &self.digest[..8]
+        &self.digest[..SHORT_ID_CHARS]
     }
 }
 
@@ -54,10 +57,18 @@ pub(crate) struct Logins {
 
 struct State {
     stored: StoredLogins,
-    /// Digests of codes and when they were issued, oldest first.
-    codes: Vec<(String, Timestamp)>,
+    /// Oldest first.
+    codes: Vec<Code>,
     /// A login was used since the file was written.
     is_dirty: bool,
+}
+
+/// A code that has not been exchanged.
+struct Code {
+    digest: String,
+    issued: Timestamp,
+    /// The process that got the link, and its ancestors.
+    asked_by: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -70,11 +81,19 @@ struct StoredLogins {
 struct StoredLogin {
     digest: String,
     used_at: Timestamp,
+    /// The process that asked for the link of this login, and its ancestors.
+    #[serde(default)]
+    asked_by: String,
 }
 
 impl StoredLogin {
     fn has_expired(&self, now: Timestamp) -> bool {
         now.saturating_since(self.used_at) >= LOGIN_LIFETIME
+    }
+
+    fn view(&self) -> LoginView {
+        let id = self.digest.chars().take(SHORT_ID_CHARS).collect();
+        LoginView { id, used_at: self.used_at, asked_by: self.asked_by.clone() }
     }
 }
 
@@ -95,13 +114,14 @@ impl Logins {
     }
 
     /// A new code, to be exchanged once within [`CODE_LIFETIME`].
-    pub(crate) fn issue_code(&self, now: Timestamp) -> io::Result<String> {
+    pub(crate) fn issue_code(&self, asked_by: String, now: Timestamp) -> io::Result<String> {
         let code = random_hex(16)?;
         let codes = &mut lock(&self.state).codes;
-        codes.retain(|(_, issued)| now.saturating_since(*issued) < CODE_LIFETIME);
+        codes.retain(|code| now.saturating_since(code.issued) < CODE_LIFETIME);
         let surplus = (codes.len() + 1).saturating_sub(MAX_CODES);
         codes.drain(..surplus);
-        codes.push((digest(&code), now));
+        tracing::info!(asked_by, "a link was made that logs one browser in");
+        codes.push(Code { digest: digest(&code), issued: now, asked_by });
         Ok(code)
     }
 
@@ -109,8 +129,8 @@ impl Logins {
     pub(crate) fn exchange_code(&self, code: &str, now: Timestamp) -> io::Result<Option<(Login, String)>> {
         let offered = digest(code);
         let mut state = lock(&self.state);
-        let Some(at) = state.codes.iter().position(|(known, _)| *known == offered) else { return Ok(None) };
-        let (_, issued) = state.codes.remove(at);
+        let Some(at) = state.codes.iter().position(|code| code.digest == offered) else { return Ok(None) };
+        let Code { issued, asked_by, .. } = state.codes.remove(at);
         if now.saturating_since(issued) >= CODE_LIFETIME {
             return Ok(None);
         }
@@ -121,7 +141,8 @@ impl Logins {
         logins.sort_by_key(|login| login.used_at);
         let surplus = (logins.len() + 1).saturating_sub(MAX_LOGINS);
         logins.drain(..surplus);
-        logins.push(StoredLogin { digest: login.digest.clone(), used_at: now });
+        tracing::info!(login = login.short_id(), asked_by, "a browser has logged in");
+        logins.push(StoredLogin { digest: login.digest.clone(), used_at: now, asked_by });
         self.save(&mut state);
         Ok(Some((login, cookie)))
     }
@@ -139,6 +160,15 @@ impl Logins {
             state.is_dirty = true;
         }
         Some(Login { digest: offered })
+    }
+
+    /// The browsers that are logged in, the one used last first.
+    pub(crate) fn list(&self, now: Timestamp) -> Vec<LoginView> {
+        let state = lock(&self.state);
+        let valid = state.stored.logins.iter().filter(|login| !login.has_expired(now));
+        let mut views: Vec<LoginView> = valid.map(StoredLogin::view).collect();
+        views.sort_by_key(|login| std::cmp::Reverse(login.used_at));
+        views
     }
 
     /// Ends one login.

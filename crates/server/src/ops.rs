@@ -9,9 +9,9 @@ use belay_hooks::{ApprovalOffer, HookHost};
 use belay_ipc::protocol::parse_request;
 use belay_ipc::views::OverviewView;
 use belay_ipc::{
-    ApprovalTicket, ErrorBody, ErrorCode, HookRequest, HookResponse, ListenRequest, ListenResponse, LoginLinkResponse,
-    ObserveRequest, ObserveResponse, Operation, OverviewRequest, PROTOCOL_VERSION, PingResponse, Response,
-    ResponseBody, RevokeLoginsResponse, SubscribeRequest, SubscribeResponse,
+    ApprovalTicket, ErrorBody, ErrorCode, HookRequest, HookResponse, ListenRequest, ListenResponse, ObserveRequest,
+    ObserveResponse, Operation, OverviewRequest, PROTOCOL_VERSION, PingResponse, Response, ResponseBody,
+    RevokeLoginsResponse, SubscribeRequest, SubscribeResponse,
 };
 use belay_store::{EventQuery, Order};
 use serde::Serialize;
@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use crate::approvals;
 use crate::intake::{self, Authority, store_error_to_ipc};
 use crate::listeners::OpenListener;
+use crate::operator;
 use crate::proxy_service;
 use crate::reads::StoreRead;
 use crate::reviews;
@@ -38,8 +39,8 @@ pub(crate) enum AfterReply {
     AwaitAnswer(String),
 }
 
-/// Handles one request line and writes the response to `out`.
-pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) -> AfterReply {
+/// Handles one request line of the process `peer` and writes the response to `out`.
+pub(crate) fn handle_line(shared: &DaemonState, peer: Option<u32>, line: &[u8], out: &mut Vec<u8>) -> AfterReply {
     let (id, operation) = match parse_request(line, crate::VERSION) {
         Ok(request) => request,
         Err(error) => {
@@ -64,14 +65,14 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         // The task that waits responds.
         Operation::AwaitAnswer(_) => Ok(()),
         Operation::Decide(request) => {
-            intake::decide(&shared.decisions.committer, &request).and_then(|outcome| accept(out, id, &outcome))
+            operator::decide(shared, peer, request).and_then(|outcome| accept(out, id, &outcome))
         }
         Operation::Hook(request) => accept(out, id, &handle_hook(shared, &request)),
         Operation::Run(request) => {
             proxy_service::handle_run(shared, &request).and_then(|response| accept(out, id, &response))
         }
         Operation::Listen(request) => listen(shared, &request).and_then(|response| accept(out, id, &response)),
-        Operation::LoginLink {} => login_link(shared).and_then(|response| accept(out, id, &response)),
+        Operation::LoginLink {} => operator::login_link(shared, peer).and_then(|response| accept(out, id, &response)),
         Operation::RevokeLogins {} => accept(out, id, &RevokeLoginsResponse { revoked: shared.logins.revoke_all() }),
         Operation::Resolve(request) => read(shared, out, id, &request),
         Operation::Sessions(request) => read(shared, out, id, &request),
@@ -171,14 +172,6 @@ fn listen(shared: &DaemonState, request: &ListenRequest) -> Result<ListenRespons
     }
     let OpenListener { url, fingerprint, .. } = listener;
     Ok(ListenResponse { pid: std::process::id(), url, opened, fingerprint })
-}
-
-fn login_link(shared: &DaemonState) -> Result<LoginLinkResponse, ErrorBody> {
-    let link = shared.login_link().map_err(|error| ErrorBody::new(ErrorCode::Internal, error.to_string()))?;
-    let url = link.ok_or_else(|| {
-        ErrorBody::new(ErrorCode::Refused, "the resident process does not serve HTTP").hint("run `belay open`")
-    })?;
-    Ok(LoginLinkResponse { url })
 }
 
 fn ping_response() -> PingResponse {

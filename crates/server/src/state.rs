@@ -222,10 +222,10 @@ impl DaemonState {
         health_view(self.decisions.committer.with_engine(|engine| engine.health()))
     }
 
-    /// A link that logs one browser in; `None` without HTTP.
-    pub(crate) fn login_link(&self) -> io::Result<Option<String>> {
+    /// A link that logs one browser in; `None` without HTTP. `asked_by`: the process that gets it, and its ancestors.
+    pub(crate) fn login_link(&self, asked_by: String) -> io::Result<Option<String>> {
         let Some(url) = self.runs.listeners.url() else { return Ok(None) };
-        Ok(Some(format!("{url}login?code={}", self.logins.issue_code(now())?)))
+        Ok(Some(format!("{url}login?code={}", self.logins.issue_code(asked_by, now())?)))
     }
 
     pub(crate) fn status(&self, token: bool) -> StatusResponse {
@@ -241,6 +241,7 @@ impl DaemonState {
             token: token.then(|| self.token.expose_secret().to_owned()),
             health: health_view(health),
             notices: self.config.notices(),
+            logins: self.logins.list(now()),
             queued: committer.queued(),
             connections: self.lifecycle.connections.load(Ordering::Relaxed),
             counters: serde_json::to_value(metrics).unwrap_or_default(),

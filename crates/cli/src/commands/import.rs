@@ -192,7 +192,9 @@ fn keep<'s>(context: &Context, sessions: &'s [ImportedSession]) -> Result<Vec<&'
         // A repeated import does not revert newer decisions.
         for (decision, note) in kept.decisions.iter().filter(|_| !known) {
             let (session, decision, note) = (kept.key.clone(), decision.clone(), note.clone());
-            backend.decide(&DecideRequest::new(session, decision).note(note).by(Some("import".to_owned())))?;
+            let request = DecideRequest::new(session, decision).note(note).by(Some("import".to_owned()));
+            // Decisions that were made before, in the other tool.
+            backend.decide(&request.caller(Some(Box::default())))?;
         }
     }
     Ok(already_known)

@@ -89,6 +89,12 @@ fn show_resident(context: &Context, status: &StatusResponse) -> std::io::Result<
         context.out.line(format!("page      {url}"))?;
     }
     context.out.line(format!("socket    {}", status.socket))?;
+    for (at, login) in status.logins.iter().enumerate() {
+        let label = if at == 0 { "browsers" } else { "" };
+        let used = relative_past(login.used_at, now());
+        let asked_by = if login.asked_by.is_empty() { "an unknown process" } else { &login.asked_by };
+        context.out.line(format!("{label:<9} {} used {used}; its link was for {asked_by}", login.id))?;
+    }
     for notice in &status.notices {
         context.out.warn(notice.trim_end_matches('.'), None);
     }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use belay_store::{Access, StoreUrl};
 use serde_json::{Value, json};
 
+use crate::login::Browser;
 use crate::resident::Serve;
 use crate::run::{Leaves, with_program};
 use crate::terminal::{Terminal, end, start};
@@ -193,6 +194,33 @@ fn a_chain_of_ancestors_that_is_too_long_counts_as_an_agent() {
     Hint: only a person may run it: run it in your own terminal, or pass --as-operator from a terminal that is not the agent's
     ");
     assert_eq!((said.code, state(&world)), (Some(1), "paused".into()));
+}
+
+#[test]
+fn the_resident_process_looks_for_an_agent_itself() {
+    let world = world();
+    let _serve = Serve::start(&world);
+    // A program that speaks the protocol does not check its caller; this command is made to find nobody.
+    let belay = env!("CARGO_BIN_EXE_belay");
+    let mut claude = world.program(world.path("bin/claude").to_str().unwrap());
+    claude.args(["-c", &format!("__BELAY_TEST_PROCESS_ROOT=$$ {belay} open --print; exit $?")]);
+    let output = claude.output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("only a person may decide this, and an agent requested it (claude, pid"), "{err}");
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
+    assert_eq!(world.run(&["open", "--print"]).code, Some(0));
+}
+
+#[test]
+fn a_login_shows_who_asked_for_its_link() {
+    let world = prepare(World::alone().var("BELAY_LISTEN", "127.0.0.1:0"));
+    let serve = Serve::start(&world);
+    let link = world.run(&["open", "--print"]).out;
+    Browser::logged_in(&serve, link.trim());
+    let logins = world.run(&["status", "--json"]).json()["resident"]["logins"].clone();
+    assert!(logins[0]["asked_by"].as_str().unwrap().contains("belay open --print"), "{logins}");
+    let shown = world.plain(&world.run(&["status"]).out);
+    assert!(shown.contains("its link was for") && shown.contains("belay open --print"), "{shown}");
 }
 
 #[test]

@@ -50,14 +50,13 @@ pub(super) async fn log_in(
             ApiError::internal()
         })
     });
-    let Some((login, cookie)) = exchanged.await? else {
+    let Some((_, cookie)) = exchanged.await? else {
         return Ok(match request_guard::login_of(&shared, &headers) {
             // For example by the Back button.
             Some(_) => redirect_to_index(),
             None => notice_page::invalid_code(),
         });
     };
-    tracing::info!(login = login.short_id(), "a browser has logged in");
     let mut response = redirect_to_index();
     let cookie = set_cookie(&headers, peer, &cookie, COOKIE_MAX_AGE_SECONDS);
     response.headers_mut().insert(SET_COOKIE, cookie.parse().map_err(|_| ApiError::internal())?);

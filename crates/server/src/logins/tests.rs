@@ -15,14 +15,14 @@ fn logins() -> (tempfile::TempDir, Logins) {
 }
 
 fn log_in(logins: &Logins, now: Timestamp) -> (Login, String) {
-    let code = logins.issue_code(now).unwrap();
+    let code = logins.issue_code("812 belay open".to_owned(), now).unwrap();
     logins.exchange_code(&code, now).unwrap().unwrap()
 }
 
 #[test]
 fn a_code_is_exchanged_once() {
     let (_dir, logins) = logins();
-    let code = logins.issue_code(START).unwrap();
+    let code = logins.issue_code("812 belay open".to_owned(), START).unwrap();
     let (login, cookie) = logins.exchange_code(&code, START).unwrap().unwrap();
     assert_eq!(logins.find(&cookie, START), Some(login));
     assert!(logins.exchange_code(&code, START).unwrap().is_none());
@@ -31,14 +31,26 @@ fn a_code_is_exchanged_once() {
 }
 
 #[test]
+fn a_login_tells_who_asked_for_its_link() {
+    let (dir, logins) = logins();
+    let (login, _) = log_in(&logins, START);
+    let restarted = Logins::load(dir.path().join("logins.json")).unwrap();
+    for logins in [logins, restarted] {
+        let [only] = &logins.list(START)[..] else { panic!("one login") };
+        assert_eq!((&*only.id, &*only.asked_by), (login.short_id(), "812 belay open"));
+        assert_eq!(logins.list(after(LOGIN_LIFETIME)), []);
+    }
+}
+
+#[test]
 fn a_code_expires_and_is_replaced_by_newer_ones() {
     let (_dir, logins) = logins();
-    let late = logins.issue_code(START).unwrap();
+    let late = logins.issue_code("812 belay open".to_owned(), START).unwrap();
     assert!(logins.exchange_code(&late, after(CODE_LIFETIME)).unwrap().is_none());
-    let first = logins.issue_code(START).unwrap();
-    let second = logins.issue_code(START).unwrap();
+    let first = logins.issue_code("812 belay open".to_owned(), START).unwrap();
+    let second = logins.issue_code("812 belay open".to_owned(), START).unwrap();
     for _ in 0..MAX_CODES - 1 {
-        logins.issue_code(START).unwrap();
+        logins.issue_code("812 belay open".to_owned(), START).unwrap();
     }
     assert!(logins.exchange_code(&first, START).unwrap().is_none());
     assert!(logins.exchange_code(&second, START).unwrap().is_some());
@@ -90,7 +102,7 @@ fn logins_can_be_revoked() {
     logins.revoke(&first);
     assert_eq!(logins.find(&cookie, START), None);
     assert!(logins.find(&other, START).is_some());
-    let code = logins.issue_code(START).unwrap();
+    let code = logins.issue_code("812 belay open".to_owned(), START).unwrap();
     assert_eq!(logins.revoke_all(), 1);
     assert_eq!(logins.find(&other, START), None);
     assert!(logins.exchange_code(&code, START).unwrap().is_none());

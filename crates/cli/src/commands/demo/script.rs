@@ -136,7 +136,8 @@ impl Narrator {
 fn resume(stage: &DemoWorld) -> Result<(), String> {
     let plan = Some(Excerpt::new(PLAN));
     let decision = OperatorDecision::Resume { cooldown_secs: None, plan, require_plan: false, reset: true };
-    let decide = DecideRequest::new(session(), decision);
+    // The demo may resume its own session, also if an agent shows it to a person.
+    let decide = DecideRequest::new(session(), decision).caller(Some(Box::default()));
     let decided = stage.client().and_then(|mut client| Ok(client.decide(&decide)?));
     decided.map(drop).map_err(|_| "cannot resume the session".to_owned())
 }

@@ -8,7 +8,7 @@ fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
 fn cookies_of_several_instances_do_not_clash() {
     let dir = tempfile::tempdir().unwrap();
     let logins = Logins::load(dir.path().join("logins.json")).unwrap();
-    let code = logins.issue_code(now()).unwrap();
+    let code = logins.issue_code("812 belay open".to_owned(), now()).unwrap();
     let (login, cookie) = logins.exchange_code(&code, now()).unwrap().unwrap();
     let find_at = |host: &str, cookies: &str| find(&logins, &headers(&[("host", host), ("cookie", cookies)]), now());
     let own = format!("belay-login-9000=00; theme=dark; belay-login-8787={cookie}");

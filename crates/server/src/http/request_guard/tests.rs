@@ -72,7 +72,7 @@ impl Instance {
         let dir = tempfile::tempdir().unwrap();
         let token = ApiToken::load_or_create(&dir.path().join("token")).unwrap();
         let logins = Logins::load(dir.path().join("logins.json")).unwrap();
-        let code = logins.issue_code(now()).unwrap();
+        let code = logins.issue_code("812 belay open".to_owned(), now()).unwrap();
         let (login, secret) = logins.exchange_code(&code, now()).unwrap().unwrap();
         Self { _dir: dir, token, logins, login, cookie: format!("belay-login-8787={secret}") }
     }
@@ -140,7 +140,7 @@ fn a_cookie_counts_only_where_the_user_cannot_be_told() {
 #[test]
 fn a_decision_needs_the_token_or_a_login_with_its_form_token() {
     let own = Instance::new();
-    let code = own.logins.issue_code(now()).unwrap();
+    let code = own.logins.issue_code("812 belay open".to_owned(), now()).unwrap();
     let (other, _) = own.logins.exchange_code(&code, now()).unwrap().unwrap();
     let (form, foreign) = (own.logins.form_token(&own.login), own.logins.form_token(&other));
     let cookie = ("cookie", own.cookie.as_str());
