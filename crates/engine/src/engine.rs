@@ -81,7 +81,7 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     pub fn new(store: Box<dyn Store>, options: EngineOptions) -> Self {
-        Self {
+        let mut engine = Self {
             store: Some(store),
             opener: None,
             cache: SessionCache::new(options.sessions),
@@ -89,7 +89,9 @@ impl Engine {
             rules_cache: RulesCache::default(),
             memory: None,
             metrics: Metrics::default(),
-        }
+        };
+        engine.restore_held_sessions();
+        engine
     }
 
     /// Opens the store. If that fails, the engine decides in memory and retries later; see [`Engine::health`].
@@ -108,6 +110,7 @@ impl Engine {
             Ok(store) => {
                 engine.store = Some(store);
                 engine.opener = None;
+                engine.restore_held_sessions();
             }
             Err(error) => {
                 engine.fail(&error);

@@ -1,10 +1,11 @@
 //! Commits batches, falls back to memory when the store fails, and recovers.
 
-use belay_core::{Body, Decision, Event, EventOutcome};
+use belay_core::{Body, Decision, Event, EventOutcome, SessionKey};
 use belay_store::{Access, Durability, Result, StoreError};
 
 use crate::engine::Engine;
 use crate::health::Health;
+use crate::held_file::hold_again;
 use crate::memory_fallback::{FallbackContext, MemoryFallback};
 use crate::spool::{self, SpoolError};
 use crate::transaction::{AttemptOutcome, BatchContext};
@@ -125,6 +126,7 @@ impl Engine {
         if self.memory.is_some() {
             match self.write_spool() {
                 Ok(()) => {
+                    self.restore_held_sessions();
                     let dropped = self.memory.take().map_or(0, |memory| memory.dropped);
                     self.metrics.dropped += dropped;
                     tracing::info!(dropped, "store recovered; spooled events written");
@@ -149,11 +151,33 @@ impl Engine {
 
     /// Writes the file of held sessions, which a crash may have left behind the store.
     pub fn sync_held_file(&mut self) {
+        self.write_held_file(&[]);
+    }
+
+    /// Writes the file of held sessions without those that were just deleted.
+    pub(crate) fn write_held_file(&mut self, deleted: &[SessionKey]) {
         let store = self.store.as_deref_mut().filter(|_| self.memory.is_none());
         let (Some(file), Some(store)) = (&self.options.held_file, store) else { return };
         match store.begin(Durability::ProcessCrash) {
-            Ok(mut transaction) => file.write(&mut *transaction),
+            Ok(mut transaction) => file.write(&mut *transaction, deleted),
             Err(error) => tracing::warn!(%error, "cannot read the held sessions"),
+        }
+    }
+
+    /// Holds the sessions that the file of held sessions lists and the store does not know: the store was deleted or
+    /// emptied. If that fails, each is held at its next event.
+    pub(crate) fn restore_held_sessions(&mut self) {
+        let (Some(file), Some(store)) = (&self.options.held_file, self.store.as_deref()) else { return };
+        let now = self.options.clock.now();
+        let restored = file.missing_in(store).and_then(|missing| match missing.len() {
+            0 => Ok(()),
+            count => {
+                tracing::warn!(count, "the store has lost held sessions; they stay held");
+                self.write_batch(&missing.iter().map(|held| hold_again(held, now)).collect::<Vec<_>>())
+            }
+        });
+        if let Err(error) = restored {
+            tracing::warn!(%error, "cannot restore held sessions");
         }
     }
 

@@ -41,7 +41,7 @@ impl Engine {
         for session in sessions {
             self.cache.take(session);
         }
-        self.sync_held_file();
+        self.write_held_file(sessions);
         Ok(deleted)
     }
 

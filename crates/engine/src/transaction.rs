@@ -16,7 +16,7 @@ use foldhash::HashMap;
 
 use crate::cache::{CachedSession, SessionCache};
 use crate::health::Metrics;
-use crate::held_file::HeldFile;
+use crate::held_file::{self, HeldFile};
 use crate::restore::{self, RestoreSource};
 use crate::rules_cache::{CachedRules, RulesCache, RulesProvider, RulesScope};
 use crate::shared_budgets::PendingShare;
@@ -124,6 +124,7 @@ impl BatchContext<'_> {
         }
         held |= self.book_all(&mut *transaction, &mut table, &session_indices, &mut outcomes)?;
         held |= self.propagate_spend(&mut *transaction, &mut table)?;
+        held |= table.working.iter().any(|w| w.from == 0 && is_held(&w.held.session.state));
         if held && durability == Durability::ProcessCrash {
             return Ok(AttemptOutcome::NeedsFullSync);
         }
@@ -138,7 +139,7 @@ impl BatchContext<'_> {
             }
         }
         if let Some(file) = self.held_file.filter(|_| working.iter().any(SessionInBatch::changes_hold)) {
-            file.write(&mut *transaction);
+            file.write(&mut *transaction, &[]);
         }
         if changed {
             transaction.commit()?;
@@ -183,7 +184,14 @@ impl BatchContext<'_> {
             return Ok(*index);
         }
         let index = table.working.len();
-        table.working.push(self.check_out(transaction, key, at)?);
+        let mut working = self.check_out(transaction, key, at)?;
+        // A new session, unless the store was deleted or emptied.
+        if working.from == 0
+            && let Some(held) = self.held_file.and_then(|file| file.find(key))
+        {
+            self.apply_event(transaction, &mut working, &held_file::hold_again(&held, at))?;
+        }
+        table.working.push(working);
         table.indices.insert(key.clone(), index);
         Ok(index)
     }

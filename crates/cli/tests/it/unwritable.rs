@@ -68,6 +68,22 @@ fn a_pause_applies_in_a_damaged_store_until_it_is_lifted() {
 }
 
 #[test]
+fn a_pause_applies_after_the_store_is_deleted_until_it_is_lifted() {
+    let world = world();
+    for file in ["belay.db", "belay.db-wal", "belay.db-shm"] {
+        let _ = std::fs::remove_file(world.state().join(file));
+    }
+    assert_denied(&hook(&world, "held"));
+    assert_allowed(&hook(&world, "free"));
+    let shown = world.run(&["incidents"]);
+    assert!(shown.out.contains("taken from held.json"), "{shown:?}");
+    assert_eq!(world.run(&["resume", "held"]).code, Some(0));
+    // The next call: the same one gets the same answer.
+    let next = payload("held").replace("t1", "t2");
+    assert_allowed(&world.run_with(&["hook", "claude-code"], next.as_bytes()));
+}
+
+#[test]
 fn a_pause_applies_in_a_read_only_home() {
     let probe = Command::new("unshare").args(["-rm", "true"]).output();
     if !probe.is_ok_and(|output| output.status.success()) {

@@ -208,6 +208,87 @@ fn held_sessions_are_known_without_the_store() {
     assert!(matches!(verdict(child), Verdict::Hold { .. }), "a sub-agent of a paused session");
 }
 
+/// Three held sessions and two that are not, in a store that is then gone.
+fn with_held_file(dir: &TestDir) -> impl Fn() -> Engine + use<> {
+    let (file, held) = (dir.file(), dir.0.path().join("held.json"));
+    let open = move || {
+        let options = EngineOptions {
+            clock: Box::new(TestClock::default()),
+            held_file: Some(HeldFile::new(&held)),
+            ..EngineOptions::default()
+        };
+        Engine::new(belay_store::open(&StoreUrl::local(&file), Access::Write).unwrap(), options)
+    };
+    let mut engine = open();
+    for session in ["paused", "killed", "quiet", "resumed", "free"] {
+        engine.observe(prompt(session, "a")).unwrap();
+    }
+    for session in ["paused", "quiet", "resumed"] {
+        engine.decide(&key(session), OperatorDecision::Pause, "", None).unwrap();
+    }
+    engine.decide(&key("killed"), OperatorDecision::Kill, "", None).unwrap();
+    engine.decide(&key("resumed"), lift(), "", None).unwrap();
+    open
+}
+
+fn lift() -> OperatorDecision {
+    OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false }
+}
+
+fn assert_still_held(engine: &mut Engine) {
+    let mut verdict = |event| engine.observe(event).unwrap().decision.verdict;
+    assert!(matches!(verdict(call("paused", 1)), Verdict::Hold { .. }));
+    assert!(matches!(verdict(call("killed", 1)), Verdict::Stop { .. }));
+    assert_eq!(verdict(call("resumed", 1)), Verdict::Go);
+    assert_eq!(verdict(call("free", 1)), Verdict::Go);
+}
+
+#[test]
+fn a_deleted_store_takes_its_held_sessions_in() {
+    let dir = TestDir::new();
+    let open = with_held_file(&dir);
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", dir.file().display()));
+    }
+    let mut engine = open();
+    engine.sync_held_file();
+    let held = |dir: &TestDir| dir.store().held_sessions(10).unwrap().len();
+    assert_eq!(held(&dir), 3, "before any of them does something");
+    assert_still_held(&mut engine);
+    let incidents = dir.store().incidents(&belay_store::IncidentQuery::default()).unwrap();
+    assert!(incidents.iter().any(|incident| incident.sentence.contains("taken from held.json")), "{incidents:?}");
+    // Once only: the person decides as before.
+    engine.decide(&key("paused"), lift(), "", None).unwrap();
+    drop(engine);
+    let mut engine = open();
+    assert_eq!(engine.observe(call("paused", 2)).unwrap().decision.verdict, Verdict::Go);
+    assert_eq!(held(&dir), 2);
+    // A person may delete a held session.
+    engine.delete_sessions(&[key("quiet")]).unwrap();
+    drop(engine);
+    assert_eq!(open().observe(call("quiet", 1)).unwrap().decision.verdict, Verdict::Go);
+}
+
+#[test]
+fn a_store_that_is_emptied_while_it_is_open_does_not_release_a_session() {
+    let dir = TestDir::new();
+    let open = with_held_file(&dir);
+    let mut engine = open();
+    for session in ["paused", "killed"] {
+        engine.observe(call(session, 0)).unwrap();
+    }
+    let tables = "DELETE FROM sessions; DELETE FROM events; DELETE FROM snapshots;";
+    dir.sqlite().execute_batch(tables).unwrap();
+    // Another hold replaces the file, and a sub-agent creates a row of its parent.
+    engine.observe(prompt("new", "a")).unwrap();
+    engine.decide(&key("new"), OperatorDecision::Pause, "", None).unwrap();
+    let child = Event { parent: Some(key("quiet")), ..prompt("child", "a") };
+    engine.observe(child).unwrap();
+    assert_still_held(&mut engine);
+    assert!(matches!(engine.observe(call("child", 1)).unwrap().decision.verdict, Verdict::Hold { .. }));
+    assert!(matches!(engine.observe(call("quiet", 1)).unwrap().decision.verdict, Verdict::Hold { .. }));
+}
+
 #[test]
 fn an_engine_starts_without_its_store_and_opens_it_later() {
     let dir = TestDir::new();
