@@ -71,12 +71,50 @@ impl Layer {
         }
     }
 
+    /// Parses the lines of a file that are valid TOML, and reports the others. Fails if the rest cannot be parsed either.
+    pub(crate) fn parse_valid_lines(source: Source, text: String) -> Result<(Self, Vec<Diagnostic>), Box<Diagnostic>> {
+        let mut lines: Vec<&str> = text.split('\n').collect();
+        let mut problems = Vec::new();
+        loop {
+            let problem = match Self::parse(source.clone(), lines.join("\n")) {
+                Ok(layer) => {
+                    problems.sort_by_key(|problem: &Diagnostic| problem.position);
+                    return Ok((Self { text: Some(text), ..layer }, problems));
+                }
+                Err(problem) => problem,
+            };
+            let at = problem.position.map(|position| position.line - 1).filter(|_| problems.len() < MAX_BROKEN_LINES);
+            let Some(at) = at.filter(|at| lines.get(*at).is_some_and(|line| !line.trim().is_empty())) else {
+                return Err(problem);
+            };
+            problems.push(Diagnostic { key: key_of_line(&lines, at), ..*problem });
+            // Without its heading, a section would become part of the section above it.
+            let is_heading = lines[at].trim_start().starts_with('[');
+            let section = lines[at + 1..].iter().take_while(|line| is_heading && !line.trim_start().starts_with('['));
+            let end = at + 1 + section.count();
+            lines[at..end].fill("");
+        }
+    }
+
     /// A layer with one value, from a variable or a flag.
     pub(crate) fn from_value(source: Source, key: &ConfigKey, value: Value) -> Self {
         let mut table = Table::new();
         key.set(&mut table, value);
         Self { source, table, text: None }
     }
+}
+
+/// Lines that are left out of a file before it counts as unreadable.
+const MAX_BROKEN_LINES: usize = 20;
+
+/// The key that a line sets, or that of its section.
+fn key_of_line(lines: &[&str], at: usize) -> Option<ConfigKey> {
+    let heading = |line: &&str| line.trim_start().starts_with('[');
+    let section = lines[..=at].iter().rev().copied().find(heading);
+    let section = section.map_or("", |line| line.split('#').next().unwrap_or_default().trim_matches(['[', ']', ' ']));
+    let name = lines[at].split_once('=').map(|(name, _)| name.trim()).filter(|_| !heading(&lines[at]));
+    let key = [Some(section), name].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+    ConfigKey::parse(&key).or_else(|| ConfigKey::parse(section))
 }
 
 /// Lists that are combined across layers.

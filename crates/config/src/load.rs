@@ -21,9 +21,9 @@ use crate::validate::{self, parse_value};
 pub enum Strictness {
     /// Fail with all errors.
     Strict,
-    /// Ignore the invalid values and report them in [`LoadedConfig::notes`]: a typing error must not block decisions and
-    /// hooks. If an ignored value could have made Belay intervene less, it only records: see
-    /// [`LoadedConfig::is_record_only`].
+    /// Ignore unknown keys, invalid values and lines that are no TOML, and report them in [`LoadedConfig::notes`]: a typing
+    /// error must not block decisions and hooks. If an ignored value could have made Belay intervene less, it only records:
+    /// see [`LoadedConfig::is_record_only`].
     Lenient,
 }
 
@@ -112,7 +112,8 @@ impl<'p> Loader<'p> {
 
     pub fn load(&self) -> Result<LoadedConfig, ConfigError> {
         let mut stack = LayerStack::new(self.strictness);
-        stack.push(self.user_layer()?);
+        let user = self.user_layer(&mut stack)?;
+        stack.push(user);
         let project = self.folder.as_deref().and_then(|folder| ProjectFile::locate(self.paths, folder));
         let project = project.map(|path| {
             let trust = self.project_layer(&path, &mut stack);
@@ -132,11 +133,18 @@ impl<'p> Loader<'p> {
         stack.finish(project)
     }
 
-    fn user_layer(&self) -> Result<Option<Result<Layer, Vec<Diagnostic>>>, ConfigError> {
+    fn user_layer(&self, stack: &mut LayerStack) -> Result<Option<Result<Layer, Vec<Diagnostic>>>, ConfigError> {
         let path = self.file.as_deref().unwrap_or(self.paths.config_file());
         match std::fs::read_to_string(path) {
             Ok(text) => {
-                let layer = Layer::parse(Source::User(path.to_path_buf()), text);
+                let source = Source::User(path.to_path_buf());
+                let layer = match self.strictness {
+                    Strictness::Strict => Layer::parse(source, text),
+                    Strictness::Lenient => Layer::parse_valid_lines(source, text).map(|(layer, problems)| {
+                        stack.report(problems);
+                        layer
+                    }),
+                };
                 Ok(Some(layer.map_err(|problem| vec![*problem])))
             }
             // The user's file is optional; an explicitly named one is not.

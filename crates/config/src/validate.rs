@@ -49,20 +49,28 @@ pub(crate) fn validate_layer(below: &Table, layer: &Layer) -> Option<InvalidLaye
     Some(InvalidLayer { problems, valid: is_valid.then_some(remaining.table) })
 }
 
+/// Keys by which a person makes Belay intervene less.
+const RELAXING_KEYS: &[&str] = &["dry_run", "enabled", "allow", "actions", "pairs"];
+
 /// Whether ignoring the value of `key` could make Belay intervene where the user did not want it to. Without a key, the
-/// whole layer is ignored.
+/// whole layer is ignored. An unknown key has no meaning that could be lost, unless it resembles one of
+/// [`RELAXING_KEYS`]: a typing error in a threshold must not turn detection off.
 pub(crate) fn may_tighten_if_ignored(key: Option<&ConfigKey>) -> bool {
     let Some(key) = key else { return true };
     let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
+    let is_known = || Node::at(&schema::json_schema(), key).is_some();
+    let is_relaxing = |name: &str| closest_match(name, RELAXING_KEYS).is_some();
     match parts.as_slice() {
         // Without a limit or a custom pattern, Belay intervenes less. But limits that should ignore a model would count it.
         ["detect", "budget", name, ..] => closest_match(name, &["unknown_model"]).is_some(),
         ["detect", "budget" | "custom", ..] => false,
-        ["detect", ..] | [] => true,
+        ["detect", .., name] => is_relaxing(name) || is_known(),
+        ["detect"] => true,
+        [] => true,
         [section, ..] => {
             let built_in = built_in_table();
             let sections: Vec<&str> = built_in.keys().map(String::as_str).collect();
-            closest_match(section, &sections).is_none_or(|section| section == "detect")
+            closest_match(section, &sections).map_or_else(|| is_relaxing(section), |section| section == "detect")
         }
     }
 }

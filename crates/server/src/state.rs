@@ -155,6 +155,12 @@ impl ConfigSource {
         loader.load().map(|loaded| loaded.notices()).unwrap_or_default()
     }
 
+    /// The notices, and the problems of the configuration: what is ignored, and where it stands.
+    pub(crate) fn notices_and_problems(&self) -> Vec<String> {
+        let problems = self.problems().into_iter().map(|problem| format!("Ignored in the configuration: {problem}."));
+        self.notices().into_iter().chain(problems).collect()
+    }
+
     /// The problems of the user's configuration, read again.
     pub(crate) fn problems(&self) -> Vec<String> {
         let loaded = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient).load();
@@ -240,7 +246,7 @@ impl DaemonState {
             socket: self.lifecycle.socket.display().to_string(),
             token: token.then(|| self.token.expose_secret().to_owned()),
             health: health_view(health),
-            notices: self.config.notices(),
+            notices: self.config.notices_and_problems(),
             logins: self.logins.list(now()),
             queued: committer.queued(),
             connections: self.lifecycle.connections.load(Ordering::Relaxed),

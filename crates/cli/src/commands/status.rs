@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     match &resident {
-        Some(status) => show_resident(context, status)?,
+        Some(status) => show_resident(context, status, &config_problems)?,
         None => {
             context.out.line("Belay is not running.")?;
             context.out.info("Start it with `belay serve`. Commands and hooks also work without it.");
@@ -82,7 +82,8 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-fn show_resident(context: &Context, status: &StatusResponse) -> std::io::Result<()> {
+/// `known`: problems that this command has shown already.
+fn show_resident(context: &Context, status: &StatusResponse, known: &[String]) -> std::io::Result<()> {
     let since = relative_past(status.started_at, now());
     context.out.line(format!("Belay {} is running (pid {}, started {since}).", status.version, status.pid))?;
     if let Some(url) = &status.url {
@@ -95,7 +96,7 @@ fn show_resident(context: &Context, status: &StatusResponse) -> std::io::Result<
         let asked_by = if login.asked_by.is_empty() { "an unknown process" } else { &login.asked_by };
         context.out.line(format!("{label:<9} {} used {used}; its link was for {asked_by}", login.id))?;
     }
-    for notice in &status.notices {
+    for notice in status.notices.iter().filter(|notice| !known.iter().any(|known| notice.contains(known))) {
         context.out.warn(notice.trim_end_matches('.'), None);
     }
     if let Some(problem) = &status.health.problem {

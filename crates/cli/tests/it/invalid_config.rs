@@ -41,7 +41,6 @@ fn a_typing_error_elsewhere_does_not_turn_dry_run_off() {
 #[test]
 fn a_configuration_that_cannot_be_parsed_never_makes_belay_stricter() {
     for text in [
-        "[detect]\ndry_run = true\n[serve\n",
         "[detect]\ndry_rnu = true\n",
         "[detct]\ndry_run = true\n",
         "[detect]\ndry_run = \"yes\"\n",
@@ -65,6 +64,27 @@ fn a_configuration_that_cannot_be_parsed_never_makes_belay_stricter() {
 }
 
 #[test]
+fn one_unknown_key_turns_nothing_off_and_is_on_the_page() {
+    for (text, place) in [
+        ("[detect]\nmax_nudgse = 9\n", "config.toml:2:1: unknown key `detect.max_nudgse`"),
+        ("colour = \"red\"\n", "config.toml:1:1: unknown key `colour`"),
+        ("[serve\nhttp = false\n", "config.toml:1:7: invalid TOML"),
+    ] {
+        let world = alone();
+        world.write("home/.config/belay/config.toml", &format!("{text}[hooks]\nautostart = false\n"));
+        assert!(failures(&world, "s").iter().any(|said| said.contains("deny")), "{text}");
+        let serve = Serve::start(&world);
+        let page = serve.get("/").replace("<code>", "`").replace("</code>", "`");
+        assert!(page.contains("Ignored in the configuration: ") && page.contains(place), "{text}: {page}");
+        let status = world.run(&["status", "--json"]).json();
+        assert!(status["resident"]["notices"].to_string().contains(place), "{status}");
+        let told = world.run(&["status"]).err;
+        assert_eq!(told.matches(place).count(), 1, "{told}");
+        assert!(world.run(&["doctor"]).out.contains(place), "{text}");
+    }
+}
+
+#[test]
 fn the_valid_values_beside_a_broken_one_still_apply() {
     let denies = |config: &str| {
         let world = alone();
@@ -73,4 +93,5 @@ fn the_valid_values_beside_a_broken_one_still_apply() {
     };
     assert!(denies("[detect.budget]\nsession_usd = -1\n"), "a broken budget turns nothing else off");
     assert!(!denies("[detect]\ndry_run = true\n[detect.budget]\nsession_usd = -1\n"));
+    assert!(!denies("[detect]\ndry_run = true\n[serve\n"), "nor does a line that is no TOML");
 }

@@ -141,6 +141,16 @@ fn an_invalid_value_that_may_restrict_interventions_means_to_record_only() {
         ("dry_run = true\n", true),
         ("[detct]\ndry_run = true\n", true),
         ("[detect]\ndryrun = true\n", true),
+        ("[detect]\nmax_nudgse = 9\n", false),
+        ("[detect]\ncolour = \"red\"\n", false),
+        ("[detect.patterns.exact_repeat]\nnudge_ta = 3\n", false),
+        ("[detect.patterns.exact_repeat]\nenable = false\n", true),
+        ("[detect.alow]\nactions = [\"Bash:make\"]\n", true),
+        ("[colours]\nred = 1\n", false),
+        ("[serve\nlisten = 1\n[detect]\nmax_nudges = 9\n", false),
+        ("[serve]\nlisten = \n", false),
+        ("[detect]\ndry_run true\n", true),
+        ("[detect]\ndry_run = true\ndry_run = false\n", true),
         ("[detect]\ndry_run = 1\n", true),
         ("[detect.allow]\nactions = [\"npm test\"]\n", true),
         ("[detect.ladder]\npause_at = \"never\"\n", true),
@@ -159,6 +169,23 @@ fn an_invalid_value_that_may_restrict_interventions_means_to_record_only() {
     let world = World::new();
     world.project_config("[detect\n");
     assert!(!world.load_as(Strictness::Lenient, &[]).unwrap().config.detect.dry_run, "a project cannot turn Belay off");
+}
+
+#[test]
+fn the_lines_beside_a_broken_one_count() {
+    let world = World::new();
+    world.user_config(
+        "[log]\nlevel = \"debug\n[serve\nhttp = false\n\n[detect]\nmax_nudges = 7\n[detect.budget]\nsession_usd = 2\n\
+         daily_usd : 3\n[webhook]\nurl = \"https://a.example\"\n",
+    );
+    let loaded = world.load_as(Strictness::Lenient, &[]).unwrap();
+    assert_eq!((loaded.config.detect.max_nudges, loaded.config.webhook.url.as_str()), (7, "https://a.example"));
+    assert_eq!(loaded.get(&key("detect.budget.session_usd")).unwrap().to_string(), "2");
+    assert!(loaded.config.serve.http && !loaded.is_record_only, "a section without its heading does not count");
+    let places: Vec<String> = loaded.notes.iter().map(|note| world.plain(note.location())).collect();
+    let lines: Vec<&str> = places.iter().map(|place| place.split(':').nth(1).unwrap()).collect();
+    assert_eq!(lines, ["2", "3", "10"], "{:?}", loaded.notes);
+    assert!(world.load().is_err(), "`belay config` is strict");
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl Reader {
             name: login.and_then(|login| Author::Login(login).default_name()),
             address: headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned(),
             home: shared.config.paths.user_home().map(|home| home.display().to_string()),
-            notices: if fragment.is_none() { shared.config.notices() } else { Vec::new() },
+            notices: if fragment.is_none() { shared.config.notices_and_problems() } else { Vec::new() },
             opened: fragment.is_none() && login::is_browser_navigation(headers),
             fragment,
         }
