@@ -62,6 +62,21 @@ impl Output {
         out.flush()
     }
 
+    /// Prints a file. A pipe or a file gets it exactly, so that `git apply` takes a diff; on a terminal it is text without
+    /// control characters.
+    #[expect(clippy::unused_self, reason = "all output passes through here")]
+    pub(crate) fn document(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if out.is_terminal() {
+            // Of CR LF, only the line break is kept.
+            let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+            out.write_all(printable(&text).as_bytes())?;
+        } else {
+            out.write_all(bytes)?;
+        }
+        out.flush()
+    }
+
     /// Prints a message to stderr, unless `--quiet` or `--json` is given.
     pub(crate) fn info(&self, text: impl AsRef<str>) {
         if !self.quiet && !self.json && !self.is_captured(text.as_ref()) {

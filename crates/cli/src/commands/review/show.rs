@@ -1,6 +1,5 @@
 //! `belay review list`, `show`, `diff` and `artifacts`.
 
-use std::io::Write;
 use std::time::Duration;
 
 use belay_clock::now;
@@ -198,8 +197,7 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> CommandResult {
         args.round.or(last).ok_or_else(|| CommandError::new(format!("{} has no finished build yet", dir.id())))?;
     let diff = task_dir::read_artifact(&filed.artifacts, &format!("{round:02}.diff"))
         .map_err(|error| CommandError::new(format!("{} has no diff of round {round}", dir.id())).cause(error))?;
-    // Exactly as it was made, so that `git apply` takes it.
-    std::io::stdout().write_all(&diff)?;
+    context.out.document(&diff)?;
     Ok(ExitStatus::Done)
 }
 
@@ -207,7 +205,7 @@ pub(super) fn artifacts(context: &Context, args: &ArtifactsArgs) -> CommandResul
     let dir = find(context, &args.id)?;
     let filed = dir.read_filed()?;
     if let Some(name) = &args.name {
-        std::io::stdout().write_all(&task_dir::read_artifact(&filed.artifacts, name)?)?;
+        context.out.document(&task_dir::read_artifact(&filed.artifacts, name)?)?;
         return Ok(ExitStatus::Done);
     }
     let artifacts = task_dir::artifacts(&filed.artifacts);

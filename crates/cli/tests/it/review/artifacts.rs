@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::terminal::{Terminal, end, start};
+
 use super::project::{APPROVES, APPROVES_LATER, BUILDS, Project, mode};
 
 /// All files and directories below a directory.
@@ -176,4 +178,24 @@ fn a_directory_that_cannot_be_made_is_named_before_anything_is_filed() {
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.err.contains(occupied.to_str().unwrap()), "{refused:?}");
     assert_eq!(project.review(&["list", "--json"]).json()["total"], 0);
+}
+
+#[test]
+fn a_diff_controls_no_terminal_and_stays_exact_in_a_pipe() {
+    let project = Project::new();
+    let builder = project
+        .program("builder", r"printf '\033]0;title\007two\033[31m\r\342\200\256\n' > notes.txt; printf '\033[2J'");
+    let reviewer = project.program("reviewer", APPROVES);
+    let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for args in [&["review", "diff", ended.id()][..], &["review", "artifacts", ended.id(), "01.diff"]] {
+        let piped = project.world.run(args).out;
+        assert!(piped.contains("+\u{1b}]0;title\u{7}two\u{1b}[31m\r\u{202e}\n"), "{piped:?}");
+        let (mut terminal, line) = Terminal::new(24, 200);
+        let child = start(project.world.command(args), line, None);
+        let shown = terminal.shows("[31m");
+        assert!(shown.contains("]0;title two [31m"), "{shown:?}");
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
+        assert_eq!(end(child).code(), Some(0));
+    }
 }
