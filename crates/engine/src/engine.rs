@@ -7,7 +7,7 @@ use belay_clock::{Clock, SystemClock};
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::session::Budget;
 use belay_core::{Body, Event, EventOutcome, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
-use belay_store::{Access, Result as StoreResult, Store, StoreError};
+use belay_store::{Access, HeldSession, Result as StoreResult, Store, StoreError};
 use uuid::Uuid;
 
 use crate::cache::SessionCache;
@@ -198,6 +198,13 @@ impl Engine {
                 None => unreadable.map_or(Ok(None), |read| read.map(|_| None)).map_err(EngineError::from),
             },
         }
+    }
+
+    /// The held sessions, of the file next to the store if the store cannot be read.
+    pub fn held_sessions(&self, limit: usize) -> Vec<HeldSession> {
+        let stored = self.store.as_deref().and_then(|store| store.held_sessions(limit).ok());
+        let listed = || self.options.held_file.as_ref().map(HeldFile::sessions).unwrap_or_default();
+        stored.unwrap_or_else(listed)
     }
 
     fn session_from_held_file(&self, key: &SessionKey) -> Option<Session> {

@@ -84,7 +84,8 @@ impl HeldFile {
         self.sessions().into_iter().find(|held| held.session == *key)
     }
 
-    fn sessions(&self) -> Vec<HeldSession> {
+    /// The sessions that the file lists; none if it cannot be read.
+    pub(crate) fn sessions(&self) -> Vec<HeldSession> {
         let sessions: Option<Vec<HeldSession>> = self.read().ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let mut sessions = sessions.unwrap_or_default();
         sessions.retain(|held| is_held(&held.state));

@@ -141,8 +141,8 @@ impl Daemon {
         if config.detect.budget.is_shared() {
             shared.decisions.budgets.enable_shared();
         }
-        if let Err(error) = shared.readers.get().and_then(|store| shared.decisions.load(&*store)) {
-            tracing::warn!(%error, "cannot load held sessions; each is detected at its next event");
+        if let Err(error) = shared.decisions.load(&shared.readers) {
+            tracing::warn!(%error, "cannot load the budgets; each is known at its session's next event");
         }
         let relayed = crate::proxy_service::relay_config(&config.proxy, config.detect.repetition, &env)?;
         let pages = Arc::new(http::HttpService::new(Arc::clone(&shared)));

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use belay_core::{Decision, Effect, InterventionLevel, SessionKey, SessionState, Verdict};
+use belay_engine::Engine;
 use belay_proxy::{BoxFuture, HoldState};
-use belay_store::{Access, ChangeToken, Store, StoreUrl};
+use belay_store::{Access, ChangeToken, HeldSession, Store, StoreUrl};
 use tokio::sync::Notify;
 
 use crate::sync::lock;
@@ -37,11 +38,20 @@ impl HoldIndex {
     /// Adds the held sessions of the store. Sessions that are no longer held are not removed, because the store may be
     /// behind the engine; their next request gets a verdict and removes them.
     pub(crate) fn load(&self, store: &dyn Store) -> belay_store::Result<()> {
-        for held in store.held_sessions(MAX_LOADED_SESSIONS)? {
+        self.add(store.held_sessions(MAX_LOADED_SESSIONS)?);
+        Ok(())
+    }
+
+    /// Adds the held sessions that the engine knows, also without its store.
+    pub(crate) fn load_from(&self, engine: &Engine) {
+        self.add(engine.held_sessions(MAX_LOADED_SESSIONS));
+    }
+
+    fn add(&self, sessions: Vec<HeldSession>) {
+        for held in sessions {
             let known = self.get(&held.session);
             self.set(&held.session, hold_state_of(&held.state).max(known));
         }
-        Ok(())
     }
 
     pub(crate) fn get(&self, session: &SessionKey) -> HoldState {

@@ -12,7 +12,7 @@ use belay_core::{SessionKey, Timestamp};
 use belay_engine::{Engine, Health};
 use belay_ipc::{ErrorBody, HealthView, PROTOCOL_VERSION, StatusResponse};
 use belay_proxy::Relay;
-use belay_store::{Store, StoreUrl};
+use belay_store::StoreUrl;
 
 use crate::approvals::Approvals;
 use crate::audits::Audits;
@@ -91,10 +91,11 @@ impl Decisions {
         Ok(deleted)
     }
 
-    /// Loads what must be known before the first request.
-    pub(crate) fn load(&self, store: &dyn Store) -> belay_store::Result<()> {
-        self.budgets.load(store)?;
-        self.holds.load(store)
+    /// Loads what must be known before the first request: the held sessions, also if the store cannot be read, and the
+    /// budgets.
+    pub(crate) fn load(&self, readers: &ReadPool) -> belay_store::Result<()> {
+        self.committer.with_engine(|engine| self.holds.load_from(engine));
+        self.budgets.load(&*readers.get()?)
     }
 }
 

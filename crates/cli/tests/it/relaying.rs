@@ -12,6 +12,8 @@ use belay_store::{Access, StoreUrl};
 use crate::resident::{Serve, client, heard};
 use crate::world::{PATIENCE, World, within};
 
+mod faults;
+
 const SECRETS: [&str; 3] = ["sk-client-7f3a9c51d2e84b60", "own-5b1e7a90c3d24f68", "cookie-0c9d8e7f6a5b4c3d"];
 
 /// A resident process in front of an upstream that the test controls.
