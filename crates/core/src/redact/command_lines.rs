@@ -1,7 +1,7 @@
 //! Finders for passwords on command lines and in netrc files.
 
 use super::LiteralHit;
-use super::secret_shapes::value_end;
+use super::secret_shapes::{is_name, value_end};
 use super::secret_values::is_placeholder;
 
 /// How far an option may be from its program.
@@ -42,6 +42,29 @@ pub(super) fn redis_cli(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
 /// `docker login -p PASSWORD`
 pub(super) fn docker_login(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
     option_value(place, " -p ")
+}
+
+/// `sqlcmd -P PASSWORD`
+pub(super) fn capital_p(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    option_value(place, " -P ")
+}
+
+/// `mongosh -p PASSWORD`
+pub(super) fn small_p(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    option_value(place, " -p ")
+}
+
+/// `ldapsearch -w PASSWORD`
+pub(super) fn small_w(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    option_value(place, " -w ")
+}
+
+/// `kubectl create secret --from-literal=NAME=VALUE`
+pub(super) fn from_literal(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    let &LiteralHit { text, end, .. } = place;
+    let name = text.as_bytes()[end..].iter().take_while(|b| is_name(**b)).count();
+    let (from, stop) = argument(text.as_bytes(), text[end + name..].starts_with('=').then_some(end + name + 1)?);
+    (from < stop && !is_placeholder(&text[from..stop])).then_some((from, stop))
 }
 
 /// The value after `option` in the command that the literal begins.

@@ -60,6 +60,10 @@ const SECRET_NAMES: &[&str] = &[
     "npmtoken",
     "githubtoken",
     "ghtoken",
+    "vaulttoken",
+    "keydata",
+    "passwordsalt",
+    "passwordpepper",
 ];
 
 const PASSWORD_NAMES: &[&str] = &["pass", "pwd"];
@@ -68,6 +72,7 @@ const POSSIBLE_SECRET_NAMES: &[&str] = &["token", "key", "auth", "credential", "
 
 const NON_SECRET_NAMES: &[&str] = &[
     "publickey",
+    "publickeydata",
     "primarykey",
     "foreignkey",
     "cachekey",

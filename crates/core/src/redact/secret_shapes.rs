@@ -236,7 +236,7 @@ pub(super) fn authorization(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
     let (from, _) = header_value(text, end)?;
     let bytes = text.as_bytes();
     let mut from = from;
-    for scheme in ["basic ", "token ", "digest ", "apikey ", "negotiate ", "aws4-hmac-sha256 "] {
+    for scheme in ["basic ", "token ", "digest ", "apikey ", "negotiate ", "aws4-hmac-sha256 ", "ssws ", "splunk "] {
         if bytes[from..].len() > scheme.len()
             && bytes[from..from + scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
         {

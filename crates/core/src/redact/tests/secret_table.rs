@@ -248,7 +248,8 @@ fn environment_files_are_known_by_name() {
 fn the_stated_number_of_providers_is_true() {
     const OTHERS: &[&str] =
         &["webhook", "jwt", "private-key", "password", "bearer-token", "authorization", "cookie", "secret", "token"];
-    let provider = |kind: &'static str| kind.rsplit_once('-').map_or(kind, |(provider, _)| provider);
+    let provider =
+        |kind: &'static str| kind.trim_end_matches("-id").rsplit_once('-').map_or(kind, |(provider, _)| provider);
     let mut providers: Vec<&str> =
         RULES.iter().filter(|rule| !OTHERS.contains(&rule.kind)).map(|rule| provider(rule.kind)).collect();
     providers.sort_unstable();
