@@ -130,6 +130,12 @@ pub struct Action {
     /// Does nothing by design: `:`, `true`, a read of `/dev/null`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_op: bool,
+    /// Starts something that goes on after the call returns: a background command or agent, a job.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub starts: bool,
+    /// A command that starts its `target` anew: `>` and not `>>`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub overwrites: bool,
 }
 
 /// The two sides of an edit. An edit and its inverse have them swapped.
@@ -160,11 +166,13 @@ impl Action {
     /// `input` may be JSON, a string that contains JSON, or plain text (the command, query or code itself).
     pub fn of(kind: ToolKind, name: &str, input: &Value) -> (Self, String) {
         let input = ToolInput::read(input);
-        match kind {
+        let (mut action, salient) = match kind {
             ToolKind::Shell => command::of(name, &input),
             ToolKind::Edit | ToolKind::Write => edit_input::of(kind, name, &input),
             _ => input_fields::of(kind, name, &input),
-        }
+        };
+        action.starts = input.is_set(classify::BACKGROUND_FIELDS);
+        (action, salient)
     }
 
     /// Equal keys and no contradicting directory.

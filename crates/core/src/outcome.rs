@@ -101,6 +101,12 @@ pub struct Outcome {
     /// A short fixed confirmation without information.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub acknowledged: bool,
+    /// A receipt: something was started and goes on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub started: bool,
+    /// Digest of the text with everything that `digest` leaves out (times, durations, ids), if there is any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<Digest>,
 }
 
 /// Size of the text used for the simhash, from both ends.
@@ -135,7 +141,8 @@ impl Outcome {
         let body = unwrapped.body.as_ref();
         let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
         let exit_code = exit_code.or(unwrapped.exit_code);
-        let text = normalise(&ends(body));
+        let kept = ends(body);
+        let (text, masked) = normalise::mask(&kept);
         let told = unwrapped.error || exit_code.is_some_and(|code| code != 0);
         let mut signs = status_phrases::classify(&text, told);
         signs.timed_out |= exit_code == Some(124);
@@ -168,6 +175,8 @@ impl Outcome {
             outage: signs.outage && (failed || exit_code.is_none()),
             empty: signs.empty,
             acknowledged: signs.acknowledged,
+            started: signs.started,
+            exact: masked.then(|| Digest::of(kept.as_ref())),
         }
     }
 

@@ -80,6 +80,9 @@ pub(super) const PATTERN_FIELDS: &[&str] = &[
     "name_pattern",
     "search_query",
 ];
+/// Fields that make a call return before its work is done.
+pub(super) const BACKGROUND_FIELDS: &[&str] =
+    &["run_in_background", "runInBackground", "is_background", "isBackground", "background", "detach", "detached"];
 pub(super) const URL_FIELDS: &[&str] = &["url", "urls", "link", "href"];
 pub(super) const PATCH_FIELDS: &[&str] = &["patch", "diff", "input", "patch_text", "patchText"];
 

@@ -70,6 +70,7 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
         restores: facts.restores,
         probe: facts.probe,
         no_op: facts.no_op,
+        overwrites: facts.overwrites && facts.target.is_some(),
         ..Action::default()
     };
     (action, script)
@@ -138,6 +139,8 @@ struct CommandFacts {
     commits: bool,
     /// Writes its target, and does nothing else that lasts.
     writes_file: bool,
+    /// Starts its target anew.
+    overwrites: bool,
     restores: bool,
     probe: bool,
     no_op: bool,
@@ -193,9 +196,11 @@ impl CommandFacts {
                 facts.program = ran.name(sub);
                 facts.target = ran.target(command);
                 facts.writes_file = ran.edits_in_place() || ran.writes_own_text(command);
+                facts.overwrites = ran.overwrites(command);
             } else if !facts.writes_file && ran.writes_own_text(command) {
                 facts.target = ran.target(command);
                 facts.writes_file = true;
+                facts.overwrites = ran.overwrites(command);
             }
             first &= scene;
         }

@@ -73,6 +73,11 @@ impl<'a> ToolInput<'a> {
         names.iter().find_map(|name| map.get(*name).and_then(as_text))
     }
 
+    /// Whether a field of these names is `true`.
+    pub(super) fn is_set(&self, names: &[&str]) -> bool {
+        self.fields().is_some_and(|map| names.iter().any(|name| map.get(*name) == Some(&Value::Bool(true))))
+    }
+
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.text(names).is_some()
     }

@@ -98,8 +98,13 @@ fn claim_without_calls(count: u32, strength: Strength, action: Digest, first: u6
 
 /// Whether this call can be evidence of a loop.
 pub(crate) fn is_loop_candidate(call: &Call) -> bool {
+    // A claim that was refused is a call like any other.
+    let claims = call.kind == ToolKind::Finish && !call.failed();
+    // A receipt is no result.
+    let starts = call.is(CallFlags::STARTS) && call.succeeded();
     !call.is_neutral()
-        && call.kind != ToolKind::Finish
+        && !claims
+        && !starts
         && !call.is(CallFlags::POLL)
         && !call.is(CallFlags::OUTAGE)
         && call.status() != Some(CallStatus::Running)

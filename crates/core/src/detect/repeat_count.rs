@@ -23,19 +23,23 @@ pub(crate) struct Repeats<'a> {
     pub recent_new_calls: u32,
     /// Passed checks since the previous occurrence.
     pub recent_checks: u32,
+    /// An edit was accepted in between, though not for the first time.
+    pub edited: bool,
+    /// The newest occurrence has no result.
+    unanswered: bool,
 }
 
 impl<'a> Repeats<'a> {
     pub(super) fn of(context: &CallContext<'a>) -> Option<Self> {
         let call = context.call()?;
-        if !context.is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) {
+        // Without a result (yet, or because none was recorded), assume the previous one.
+        let no_result = call.result.is_none();
+        if !context.is_loop_candidate(call) || !no_result && call.is(CallFlags::NEW_ACTION_OUTCOME) {
             return None;
         }
-        // Without a result yet, assume the previous one.
-        let no_result = context.pending && call.result.is_none();
-        let latest =
-            if no_result { context.earlier(CALL_WINDOW).find(|other| other.has_same_action(call))? } else { call };
-        if no_result && (latest.result.is_none() || !context.is_loop_candidate(latest)) {
+        let answered = |other: &&Call| other.has_same_action(call) && other.result.is_some();
+        let latest = if no_result { context.earlier(CALL_WINDOW).find(answered)? } else { call };
+        if no_result && !context.is_loop_candidate(latest) {
             return None;
         }
         let mut found = Self {
@@ -47,13 +51,21 @@ impl<'a> Repeats<'a> {
             recent_new_commands: 0,
             recent_new_calls: 0,
             recent_checks: 0,
+            edited: false,
+            unanswered: no_result,
         };
+        let mut edited = false;
         let mut gap = Gap::default();
         // The batch of the occurrence after the current gap.
         let mut batch = call.batch;
         for other in context.earlier_with_allowed(CALL_WINDOW) {
+            let edits = other.edits() && other.succeeded() && !other.is(CallFlags::EXTERNAL);
             // What is allowed is not evidence, but the calls around it are not consecutive, and a change is a change.
             if other.has_same_action(call) && !other.is(CallFlags::ALLOWED) {
+                // A round without a result neither confirms nor refutes.
+                if other.result.is_none() {
+                    continue;
+                }
                 if !other.has_same_result(latest) {
                     break;
                 }
@@ -67,11 +79,17 @@ impl<'a> Repeats<'a> {
                 found.between += gap.others(batch, other.batch);
                 found.new_reads += gap.since(other.batch, is_new_read);
                 gap.0.clear();
+                found.edited |= std::mem::take(&mut edited);
                 batch = other.batch;
-            } else if other.is(CallFlags::NEW_CHANGE) || latest.succeeded() && other.may_affect_others() {
-                // A look may show something else after this; a failure may go away.
+            } else if other.is(CallFlags::NEW_CHANGE) || latest.succeeded() && (edits || other.may_affect_others()) {
+                // A look may show something else after this; a failure may go away. An accepted edit is a change, also if it
+                // was made before: something else may have taken it away.
                 break;
+            } else if other.is(CallFlags::EXTERNAL) && !other.is(CallFlags::REPORTED) && !other.is(CallFlags::CHECK) {
+                // A file that is written each time is a part of the outcome.
+                continue;
             } else {
+                edited |= edits;
                 gap.0.push(other);
             }
         }
@@ -85,6 +103,14 @@ impl<'a> Repeats<'a> {
 
     /// How conclusive the repeats are, judging by the call alone.
     pub(super) fn strength(&self) -> Strength {
+        // A look whose newest round was never answered needs one more: it may have shown something else.
+        match self.unanswered && !self.latest.failed() && !self.latest.is(CallFlags::MUTATES) {
+            true => self.strength_of_call().min(Strength::Weak),
+            false => self.strength_of_call(),
+        }
+    }
+
+    fn strength_of_call(&self) -> Strength {
         let call = self.latest;
         if call.failed() {
             return Strength::Strong;

@@ -136,6 +136,8 @@ fn redact_result(returned: &mut ToolReturned) {
         outage: _,
         empty: _,
         acknowledged: _,
+        started: _,
+        exact: _,
     } = outcome;
     ids([call]);
     redact_name(family_name);

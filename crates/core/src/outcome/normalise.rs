@@ -24,6 +24,11 @@ use crate::literal_set::LiteralSet;
 
 /// The text without volatile parts, trailing whitespace, and blank lines at both ends.
 pub fn normalise(text: &str) -> String {
+    mask(text).0
+}
+
+/// The normalised text, and whether anything volatile was replaced.
+pub(super) fn mask(text: &str) -> (String, bool) {
     run(text, TextScope::Output)
 }
 
@@ -34,7 +39,7 @@ pub(crate) fn strip_volatile(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|b| b.is_ascii_digit()) && !text.contains("tmp") {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(run(text, TextScope::Input))
+    Cow::Owned(run(text, TextScope::Input).0)
 }
 
 /// What counts as volatile depends on the kind of text.
@@ -51,8 +56,8 @@ const HARNESS_NOTE_CLOSE: &str = "</system-reminder>";
 /// Cached, because building it takes longer than searching a short text.
 static NOTE_FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(HARNESS_NOTE_OPEN));
 
-fn run(text: &str, scope: TextScope) -> String {
-    let mut lines = Lines { out: String::with_capacity(text.len()), blank: 0, begun: false, scope };
+fn run(text: &str, scope: TextScope) -> (String, bool) {
+    let mut lines = Lines { out: String::with_capacity(text.len()), blank: 0, begun: false, scope, replaced: false };
     let mut scratch = String::new();
     let notes = NOTE_FINDER.find(text.as_bytes()).is_some();
     let controlled = candidates::has_control(text);
@@ -89,7 +94,7 @@ fn run(text: &str, scope: TextScope) -> String {
             }
         }
     }
-    lines.out
+    (lines.out, lines.replaced)
 }
 
 struct Lines {
@@ -98,6 +103,8 @@ struct Lines {
     blank: usize,
     begun: bool,
     scope: TextScope,
+    /// Anything volatile was replaced.
+    replaced: bool,
 }
 
 impl Lines {
@@ -123,6 +130,7 @@ impl Lines {
         const MAX_CUTS: usize = 32;
         let floor = self.out.len();
         let mut again = cut(line, self.scope, &mut self.out);
+        self.replaced |= again;
         for _ in 1..MAX_CUTS {
             if !again {
                 return;

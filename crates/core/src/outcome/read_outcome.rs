@@ -18,8 +18,14 @@ impl Outcome {
         }
         let unwrapped = unwrap_harness::unwrap(output);
         let body = unwrapped.body.as_ref();
-        let text = normalise(&ends(body));
-        Self { digest: Digest::of(&text), len: u32::try_from(body.len()).unwrap_or(u32::MAX), ..Self::default() }
+        let kept = ends(body);
+        let (text, masked) = normalise::mask(&kept);
+        Self {
+            digest: Digest::of(&text),
+            len: u32::try_from(body.len()).unwrap_or(u32::MAX),
+            exact: masked.then(|| Digest::of(kept.as_ref())),
+            ..Self::default()
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) struct StatusSigns {
     pub outage: bool,
     pub empty: bool,
     pub acknowledged: bool,
+    pub started: bool,
 }
 
 /// Harness messages are short; longer texts are tool output.
@@ -45,6 +46,7 @@ pub(super) fn classify(text: &str, failed: bool) -> StatusSigns {
             || (text.len() <= 300
                 && (first(PhraseGroup::Empty) || EMPTY_TEXTS.iter().any(|word| text.eq_ignore_ascii_case(word)))),
         acknowledged: text.len() <= 400 && first(PhraseGroup::Acknowledged),
+        started: brief && first(PhraseGroup::Started),
     }
 }
 
@@ -88,6 +90,7 @@ enum PhraseGroup {
     Acknowledged,
     ErrorField,
     TimedOut,
+    Started,
 }
 
 static PHRASES: LazyLock<PhraseGroups> = LazyLock::new(|| {
@@ -98,6 +101,7 @@ static PHRASES: LazyLock<PhraseGroups> = LazyLock::new(|| {
         ACKNOWLEDGEMENTS,
         ERROR_FIELDS,
         TIMEOUT_PHRASES,
+        START_PHRASES,
     ])
 });
 
@@ -336,6 +340,29 @@ const EMPTY_TEXTS: &[&str] = &[
 ];
 
 /// Fixed confirmations.
+/// Receipts of something that was started and goes on.
+const START_PHRASES: &[&str] = &[
+    "agent launched successfully",
+    "agent spawned",
+    "spawned agent",
+    "started agent",
+    "launched in the background",
+    "started in the background",
+    "started in background",
+    "running in background with id",
+    "running in the background",
+    "started background",
+    "background task started",
+    "background process started",
+    "background job started",
+    "process running with session id",
+    "submitted batch job",
+    "job submitted",
+    "job started with id",
+    "\"status\":\"async_launched\"",
+    "\"status\": \"async_launched\"",
+];
+
 const ACKNOWLEDGEMENTS: &[&str] = &[
     "todos have been modified successfully",
     "todo list updated",

@@ -169,6 +169,7 @@ impl Session {
         match &event.body {
             Body::Operator(operator) => self.apply_operator_decision(event, operator, effects),
             Body::SessionEnded(_) => {
+                effects.extend(self.settle_unanswered(rules));
                 self.facts.ended_at = Some(event.at);
                 self.waiting = None;
                 self.settings.clear();
@@ -244,8 +245,9 @@ impl Session {
             }
             Body::Tick => self.tick(event.at, rules, effects),
             // The agent claims nothing.
-            Body::TurnEnded(turn) if turn.interrupted => {}
+            Body::TurnEnded(turn) if turn.interrupted || turn.failed => {}
             Body::TurnEnded(_) => {
+                effects.extend(self.settle_unanswered(rules));
                 self.dialogue.turn_ended(self.counters.calls.saturating_sub(1), event.at);
                 self.evaluate(evaluation(Trigger::CompletionClaimed, self.last_call_index(), event), rules, effects);
             }

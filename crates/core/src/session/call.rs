@@ -11,7 +11,7 @@ use super::word_novelty::Intent;
 use crate::action::{Action, ToolKind};
 use crate::digest::Digest;
 use crate::event::{CheckKind, ToolCalled, ToolReturned};
-use crate::outcome::{CallStatus, without_wrapper};
+use crate::outcome::{CallStatus, Outcome, without_wrapper};
 use crate::simhash;
 use crate::time::Timestamp;
 
@@ -129,7 +129,10 @@ impl Call {
             .with(CallFlags::PROBE, action.probe)
             .with(CallFlags::NO_OP, action.no_op)
             .with(CallFlags::NOTES, mutates && called.file().is_some_and(is_notes))
-            .with(CallFlags::RESTORES, action.restores);
+            .with(CallFlags::RESTORES, action.restores)
+            .with(CallFlags::STARTS, action.starts)
+            .with(CallFlags::OVERWRITES, action.overwrites || kind == ToolKind::Write)
+            .with(CallFlags::LINTS, action.check == Some(CheckKind::Lint));
         Self {
             ordinal,
             batch,
@@ -208,6 +211,13 @@ impl Call {
         }
     }
 
+    /// Whether times, durations and ids in the output are a part of what it says. In a failure, in the report of a check
+    /// and in the confirmation of a change they are not; what any other program prints may be nothing else.
+    pub(crate) fn shows_its_values(&self, outcome: &Outcome) -> bool {
+        let reports = self.is(CallFlags::CHECK) || outcome.checks.is_some() || outcome.family.is_some();
+        !self.failed() && !reports && !self.is(CallFlags::MUTATES)
+    }
+
     /// Both failed with nearly the same message.
     pub fn fails_same_way(&self, other: &Self) -> bool {
         let (Some(mine), Some(theirs)) = (&self.result, &other.result) else { return false };
@@ -265,6 +275,12 @@ impl Call {
     /// Changes a file, through an editing tool or by a command.
     pub fn changes_file(&self) -> bool {
         self.edits() || self.is(CallFlags::WRITES_FILE)
+    }
+
+    /// A command that may show what a change did.
+    pub fn is_check_of_change(&self) -> bool {
+        let runs = self.kind == ToolKind::Shell && !self.is(CallFlags::READ_ONLY) && !self.changes_file();
+        self.result.is_some() && (runs || self.is(CallFlags::CHECK))
     }
 
     /// A command such as `git checkout` that may have taken earlier edits away.

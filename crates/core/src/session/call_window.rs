@@ -117,6 +117,12 @@ impl CallWindow {
             true => CallResult::new(&returned.with_env_values_redacted()),
             false => CallResult::new(returned),
         });
+        if let Some(exact) = returned.outcome.exact
+            && call.shows_its_values(&returned.outcome)
+            && let Some(result) = &mut call.result
+        {
+            result.digest = exact;
+        }
         self.last_answered = Some(call.ordinal);
         Some(at)
     }
@@ -219,6 +225,15 @@ impl CallWindow {
 
     pub fn get_mut(&mut self, at: usize) -> Option<&mut Call> {
         self.calls.get_mut(at)
+    }
+
+    /// Indices of the newest batch's calls without a result.
+    pub fn unanswered(&self) -> Vec<usize> {
+        let waits = |call: &Call| call.result.is_none() && !call.is(CallFlags::HELD_BACK.union(CallFlags::EXTERNAL));
+        let newest = self.calls.iter().enumerate().rev().take_while(|(_, call)| call.batch == self.batch);
+        let mut found: Vec<usize> = newest.filter(|(_, call)| waits(call)).map(|(at, _)| at).collect();
+        found.reverse();
+        found
     }
 
     /// Indices of the previous batch's calls without a result: none will arrive now.

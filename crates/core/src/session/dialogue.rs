@@ -29,6 +29,8 @@ pub(super) enum PromptOrigin {
     Person,
     /// A harness that makes the agent continue.
     Harness,
+    /// A person who only tells the agent to go on. It says nothing new, and refuses nothing.
+    GoOn,
     /// A notification or a schedule. It expects a response but is not about the work.
     Notification,
 }
@@ -52,6 +54,12 @@ pub struct Dialogue {
     pub degenerate_responses: u32,
     /// Completion claims that were not accepted since the last change.
     rejected_claims: Vec<u64>,
+    /// The text in which the latest claim was refused, and all claims in a row that were refused in this text. Changes do
+    /// not end the row: a proof that nobody asked for does not answer the refusal.
+    #[serde(default)]
+    refusal: Digest,
+    #[serde(default)]
+    refused_claims: Vec<u64>,
     /// The latest claim, until it is accepted or rejected.
     open_claim: Option<u64>,
     /// The last prompt by a person asks to watch something or to wait for it.
@@ -60,6 +68,9 @@ pub struct Dialogue {
     /// Number of prompts by a person.
     #[serde(default)]
     pub person_prompts: u64,
+    /// The latest response was none: the model call failed.
+    #[serde(default)]
+    failed_response: bool,
 }
 
 impl Dialogue {
@@ -75,6 +86,7 @@ impl Dialogue {
         let automated = repeated && (at_once || text.len() >= MIN_AUTOMATED_PROMPT_BYTES);
         let origin = match prompt.by {
             Author::Person | Author::Agent if prompt_phrases::is_continuation(text) => PromptOrigin::Harness,
+            Author::Person if prompt_phrases::is_bare_go_on(text) => PromptOrigin::GoOn,
             Author::Person | Author::Agent if !automated => PromptOrigin::Person,
             Author::System => PromptOrigin::Notification,
             _ => PromptOrigin::Harness,
@@ -91,6 +103,7 @@ impl Dialogue {
                 self.unchanged_responses = 0;
                 self.open_claim = None;
             }
+            PromptOrigin::GoOn => self.open_claim = None,
             // A request to continue rejects the claim.
             PromptOrigin::Harness => self.reject_claim(),
         }
@@ -113,6 +126,10 @@ impl Dialogue {
             return;
         }
         self.responded_at = at;
+        self.failed_response = is_outage(answer);
+        if self.failed_response {
+            return;
+        }
         self.degenerate_responses += u32::from(answer.degenerate);
         if answer.tool_calls.is_some_and(|calls| calls > 0) {
             return;
@@ -141,7 +158,18 @@ impl Dialogue {
     /// An agent that ends its turn claims to be done.
     pub(super) fn turn_ended(&mut self, latest_call: u64, at: Timestamp) {
         self.responded_at = at;
-        self.open_claim = Some(latest_call);
+        // After a failed model call it claims nothing.
+        if !std::mem::take(&mut self.failed_response) {
+            self.open_claim = Some(latest_call);
+        }
+    }
+
+    /// A claim was refused in this text.
+    pub(super) fn claim_refused(&mut self, call: u64, text: Digest) {
+        if std::mem::replace(&mut self.refusal, text) != text {
+            self.refused_claims.clear();
+        }
+        push(&mut self.refused_claims, call, MAX_CLAIMS);
     }
 
     /// A new change makes earlier claims irrelevant.
@@ -160,6 +188,12 @@ impl Dialogue {
         self.rejected_claims.iter().copied().chain(self.open_claim).collect()
     }
 
+    /// Claims that were refused in the same text, and the latest one, whatever was changed in between.
+    pub fn claims_refused_alike(&self) -> Vec<u64> {
+        let open = self.open_claim.filter(|claim| self.refused_claims.last().is_some_and(|last| last < claim));
+        self.refused_claims.iter().copied().chain(open).collect()
+    }
+
     /// How many of the last responses are similar to the newest, including itself.
     pub fn similar_in_a_row(&self, similarity: f32) -> u32 {
         let Some((newest, before)) = self.responses.split_last() else { return 0 };
@@ -171,6 +205,13 @@ impl Dialogue {
     pub fn newest(&self) -> Digest {
         self.responses.last().map_or(Digest(0), |response| response.digest)
     }
+}
+
+/// Whether a response is none: empty, or cut off because the model call failed.
+pub(super) fn is_outage(answer: &ModelAnswered) -> bool {
+    let calls = answer.tool_calls.unwrap_or(0) > 0;
+    let empty = answer.text.as_str().trim().is_empty() && answer.said.is_none_or(|said| said.len == 0);
+    !calls && empty || answer.stop.as_deref().is_some_and(|stop| matches!(stop, "error" | "aborted"))
 }
 
 fn push<T>(list: &mut Vec<T>, item: T, capacity: usize) {
@@ -195,9 +236,9 @@ mod tests {
     #[test]
     fn the_same_prompt_at_once_is_automatic_in_any_language() {
         let mut dialogue = Dialogue::default();
-        assert_eq!(origin(&mut dialogue, "bitte weiter", 30), PromptOrigin::Person, "it may have been queued");
-        assert_eq!(origin(&mut dialogue, "bitte weiter", 30), PromptOrigin::Harness);
-        assert_eq!(origin(&mut dialogue, "bitte weiter", 4_000), PromptOrigin::Person, "typed again");
-        assert_eq!(origin(&mut dialogue, "bitte weiter", 0), PromptOrigin::Person, "no time is known");
+        assert_eq!(origin(&mut dialogue, "bitte noch einmal", 30), PromptOrigin::Person, "it may have been queued");
+        assert_eq!(origin(&mut dialogue, "bitte noch einmal", 30), PromptOrigin::Harness);
+        assert_eq!(origin(&mut dialogue, "bitte noch einmal", 4_000), PromptOrigin::Person, "typed again");
+        assert_eq!(origin(&mut dialogue, "bitte noch einmal", 0), PromptOrigin::Person, "no time is known");
     }
 }

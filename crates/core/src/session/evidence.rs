@@ -1,7 +1,7 @@
 //! Maintains the evidence for detectors: calls with their results, and what is new about them.
 
 use super::call::{Call, CallFlags, ShortDigest};
-use super::dialogue::PromptOrigin;
+use super::dialogue::{PromptOrigin, is_outage};
 use super::external_facts::reported_id;
 use super::word_novelty::Novelty;
 use super::{ProgressClock, Session};
@@ -100,6 +100,9 @@ impl Session {
         let outage = self.interpret_result(at, returned, rules);
         self.resolve_call(at, rules);
         self.check_novelty(at, returned);
+        if let Some(call) = self.window.get(at).filter(|call| call.kind == ToolKind::Finish && call.failed()) {
+            self.dialogue.claim_refused(call.ordinal, call.outcome());
+        }
         let since = self.window.get(at).map(|call| (call.kind, event.at.saturating_since(call.at)));
         if let Some((kind, since)) = since {
             self.activity.record_duration(
@@ -135,6 +138,8 @@ impl Session {
         flags.set(CallFlags::HELD_BACK, false);
         flags.set(CallFlags::NO_OUTPUT, outcome.empty || outcome.acknowledged || outcome.len < MIN_MEANINGFUL_BYTES);
         flags.set(CallFlags::OUTAGE, outage);
+        flags.set(CallFlags::EXIT_CODE_KNOWN, returned.exit_code.or(outcome.exit_code).is_some());
+        flags.set(CallFlags::STARTS, !failed && (flags.intersects(CallFlags::STARTS) || outcome.started));
         flags.set(CallFlags::PASSED, call.is(CallFlags::CHECK) && call.succeeded() && clean);
         call.flags = flags;
         for (at, custom) in rules.matches().iter().enumerate() {
@@ -168,6 +173,18 @@ impl Session {
         call.flags.set(CallFlags::NOTHING_NEW, known);
     }
 
+    /// Judges the newest calls although they have no result: nothing follows that could bring one. Returns the effects.
+    pub fn settle_unanswered(&mut self, rules: &Rules) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let at = self.facts.last_at;
+        for focus in self.window.unanswered() {
+            self.resolve_call(focus, rules);
+            let trigger = Trigger::CallUpdated;
+            self.evaluate(Evaluation { trigger, focus, pending: false, at }, rules, &mut effects);
+        }
+        effects
+    }
+
     /// Sets the novelty flags of a call once it has a result or will never get one.
     pub(super) fn resolve_call(&mut self, at: usize, rules: &Rules) {
         let Some(call) = self.window.get(at) else { return };
@@ -185,7 +202,9 @@ impl Session {
         // read for the last one. What it tried and what failed still counts.
         let reads_anew = self.counters.compactions + self.dialogue.person_prompts;
         let compaction = if ok && call.is(CallFlags::READ_ONLY) { reads_anew << 8 } else { 0 };
-        flags.set(CallFlags::NEW_ACTION_OUTCOME, is_new(1 + compaction, key.0, outcome.0));
+        let starts = ok && flags.intersects(CallFlags::STARTS);
+        // What was started is something of its own each time.
+        flags.set(CallFlags::NEW_ACTION_OUTCOME, is_new(1 + compaction, key.0, outcome.0) || starts);
         flags.set(CallFlags::NEW_CHANGE, changes && is_new(2, key.0, 0));
         flags.set(CallFlags::FIRST_READ, is_new(3 + compaction, 0, outcome.0) && ok && !empty && !changes);
         let new_error = family.is_some() && is_new(4, u64::from(family.bits()), 0);
@@ -203,6 +222,9 @@ impl Session {
             if is_new_pair && !call.is(CallFlags::EXTERNAL) {
                 self.strip.record_new(call.ordinal);
             }
+        }
+        if self.window.get(at).is_some_and(Call::may_restore_files) {
+            self.file_history.clear();
         }
         if flags.intersects(CallFlags::NEW_CHANGE) {
             self.findings.on_change();
@@ -229,6 +251,7 @@ impl Session {
                 self.clear_evidence();
             }
             PromptOrigin::Harness => self.deliver_turn_nudge(event),
+            PromptOrigin::GoOn => self.deliver_turn_nudge(event),
             PromptOrigin::Notification => {}
         }
     }
@@ -270,7 +293,9 @@ impl Session {
         effects: &mut Vec<Effect>,
     ) {
         self.window.insert_boundary();
-        self.activity.outages = 0;
+        if !is_outage(answer) {
+            self.activity.outages = 0;
+        }
         let is_idle = !answer.auxiliary && answer.tool_calls.is_none_or(|calls| calls == 0);
         let says_nothing_new = is_idle && self.known_words.read(answer.text.as_str()) == Novelty::No;
         self.dialogue.on_response(answer, says_nothing_new, event.at);

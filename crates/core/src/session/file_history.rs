@@ -54,6 +54,11 @@ impl FileHistory {
         self.record(path, content, call);
     }
 
+    /// Forgets all contents: a checkout or a stash has moved the files.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Records a file's current content. Returns whether it is new to the file.
     pub(super) fn record(&mut self, path: ShortDigest, content: ShortDigest, call: u64) -> bool {
         let mut past = self.0.iter().rev().filter(|seen| seen.path == path);

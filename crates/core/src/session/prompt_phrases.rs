@@ -36,6 +36,28 @@ const CONTINUATIONS: &[&str] = &[
     "determine exactly one command to use",
 ];
 
+/// What a person types to make the agent go on, and nothing else.
+const BARE_GO_ON: &[&str] = &[
+    "continue",
+    "please continue",
+    "continue please",
+    "go on",
+    "please go on",
+    "keep going",
+    "carry on",
+    "weiter",
+    "bitte weiter",
+    "weiter bitte",
+    "mach weiter",
+    "bitte mach weiter",
+];
+
+/// Whether a person only tells the agent to go on.
+pub(super) fn is_bare_go_on(text: &str) -> bool {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_ascii_punctuation());
+    BARE_GO_ON.iter().any(|phrase| text.eq_ignore_ascii_case(phrase))
+}
+
 /// Whether a prompt only makes the agent go on, as harnesses do.
 pub(super) fn is_continuation(text: &str) -> bool {
     text.len() >= MIN_CONTINUATION_BYTES && CONTINUATIONS.iter().any(|start| starts_with(text, start))
@@ -100,6 +122,12 @@ mod tests {
         assert!(is_continuation("Please continue working on the task on whatever approach you think is suitable."));
         assert!(!is_continuation("please continue"));
         assert!(!is_continuation("Please continue, but use the other parser and leave the tests alone this time"));
+    }
+
+    #[test]
+    fn a_bare_go_on_has_nothing_else() {
+        assert!(is_bare_go_on(" Continue.") && is_bare_go_on("weiter!"));
+        assert!(!is_bare_go_on("continue with the parser") && !is_bare_go_on("c"));
     }
 
     #[test]

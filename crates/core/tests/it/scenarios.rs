@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use belay_core::{Effect, InterventionLevel, Rules, Session, SessionKey};
+use belay_core::{Effect, Event, InterventionLevel, Rules, Session, SessionKey, Source};
 
 use crate::script;
 
@@ -36,12 +36,15 @@ impl fmt::Display for Step {
 }
 
 fn play(text: &str) -> Vec<Step> {
-    let rules = Rules::default();
+    play_events(script::events(text), &Rules::default())
+}
+
+fn play_events(events: Vec<Event>, rules: &Rules) -> Vec<Step> {
     let mut sessions: BTreeMap<SessionKey, Session> = BTreeMap::new();
     let mut steps = Vec::new();
-    for event in script::events(text) {
+    for event in events {
         let session = sessions.entry(event.session.clone()).or_insert_with(|| Session::new(event.session.clone()));
-        for effect in session.apply(&event, &rules) {
+        for effect in session.apply(&event, rules) {
             let session = event.session.id.to_string();
             match effect {
                 Effect::Intervened(step) => {
@@ -109,4 +112,19 @@ fn stuck_sessions_are_found_where_they_say() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn hooks_and_transcripts_judge_every_scenario_alike() {
+    // As in an audit: nothing intervenes.
+    let mut rules = Rules::default();
+    rules.dry_run = true;
+    for (path, text) in scenarios("silent").into_iter().chain(scenarios("stuck")) {
+        let seen_by = |source: Source| {
+            let mut events = script::events(&text);
+            events.iter_mut().filter(|event| event.source == Source::Hook).for_each(|event| event.source = source);
+            play_events(events, &rules)
+        };
+        assert_eq!(seen_by(Source::Hook), seen_by(Source::Transcript), "{}", name(&path));
+    }
 }

@@ -23,7 +23,7 @@
 //! | `check COMMAND passed`, `check COMMAND failed NAME ...` | a reporter's word on tests |
 //! | `reports edit PATH ...`, `reports failure TEXT`, `reports pass` | events posted to Loop Watchdog's API |
 //! | `asks: TEXT` | a model request whose news is TEXT, seen by a proxy |
-//! | `fails STATUS` | a model call that failed |
+//! | `fails STATUS`, `answers nothing` | a model call that failed; one that returned an empty message |
 //! | `turn ends`, `compacts`, `commit SHA`, `waits 10m`, `wait over`, `permission` | what they say |
 //! | `after 5m` | time passes; `tick 5m`: time passes, then a tick |
 //! | `agent NAME` | what follows happens in that session; `main` is the parent of all |
@@ -254,6 +254,9 @@ impl Writer {
             }),
             ["wait", "over"] => Body::WaitEnded(WaitEnded { met: true }),
             ["permission"] => Body::PermissionAsked(PermissionRequested::default()),
+            ["answers", "nothing"] => {
+                Body::ModelAnswered(ModelAnswered { tool_calls: Some(0), ..ModelAnswered::default() })
+            }
             ["starts", child] => {
                 Body::SubAgentStarted(SubAgent { child: SessionKey::new("script", child), role: None })
             }

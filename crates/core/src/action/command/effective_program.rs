@@ -185,6 +185,13 @@ impl<'a> EffectiveProgram<'a> {
         own_text && redirects_to_file(self, command)
     }
 
+    /// Whether it writes text of the command line as the whole content of a file: `>` and not `>>`.
+    pub(super) fn overwrites(&self, command: &SimpleCommand) -> bool {
+        let appends = command.redirects.iter().any(|redirect| redirect.append)
+            || self.program == "tee" && self.args.iter().any(|arg| arg == "-a" || arg == "--append");
+        self.writes_own_text(command) && !appends
+    }
+
     /// Whether it edits the files that it names in place.
     pub(super) fn edits_in_place(&self) -> bool {
         let letters = |arg: &String| arg.starts_with("-i") || arg == "--in-place" || arg == "-pi" || arg == "-ni";

@@ -36,6 +36,10 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         if is_progress(other) {
             break;
         }
+        // Another number and another output: the values of a range are tried one by one.
+        if iterates(call, other) {
+            continue;
+        }
         if asks(other) && is_same_attempt(call, other, rule.similarity()) {
             if !inputs.contains(&other.key) {
                 inputs.push(other.key);
@@ -67,6 +71,11 @@ fn asks(call: &Call) -> bool {
     let is_check = call.kind == ToolKind::Shell && call.is(CallFlags::CHECK);
     let asks = call.kind.may_ask() && !is_check && !finds_nothing;
     call.result.is_some() && (call.is(CallFlags::NOTES) || asks && !call.is(CallFlags::MUTATES))
+}
+
+/// The same but for numbers, with another result.
+fn iterates(call: &Call, other: &Call) -> bool {
+    other.skeleton.equals_if_known(call.skeleton) && other.key != call.key && !other.has_same_result(call)
 }
 
 /// Nearly the same words, or another edit of the same notes.

@@ -18,15 +18,22 @@ pub(super) static PATTERN: Pattern = Pattern {
 };
 
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let calls = context.session.dialogue().unaccepted_claims();
+    let dialogue = context.session.dialogue();
+    let unchanged = dialogue.unaccepted_claims();
+    // With changes in between that did not answer the refusal.
+    let refused = dialogue.claims_refused_alike();
+    let (calls, strength, outcome) = match refused.len() > unchanged.len() {
+        true => (refused, Strength::Weak, refused_alike()),
+        false => (unchanged, Strength::Strong, Digest::of("not accepted")),
+    };
     let first = *calls.first()?;
     let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
     Some(Claim {
         count,
         denied: 0,
-        strength: Strength::Strong,
+        strength,
         action: Digest::of("done"),
-        outcome: Digest::of("not accepted"),
+        outcome,
         first,
         calls,
         entries: Vec::new(),
@@ -34,13 +41,26 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     })
 }
 
+/// The outcome of claims that were refused in the same words.
+fn refused_alike() -> Digest {
+    Digest::of("refused alike")
+}
+
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {
-    Wording {
-        sentence: format!(
-            "The work was declared done {}, and continued each time without a change to the project.",
-            count_phrase(claim.ran())
+    let times = count_phrase(claim.ran());
+    let (sentence, unchanged) = match claim.outcome == refused_alike() {
+        true => (
+            format!("The work was declared done {times}, and refused in the same words each time."),
+            "the words of the refusal",
         ),
-        unchanged: "nothing was changed between the claims".to_owned(),
+        false => (
+            format!("The work was declared done {times}, and continued each time without a change to the project."),
+            "nothing was changed between the claims",
+        ),
+    };
+    Wording {
+        sentence,
+        unchanged: unchanged.to_owned(),
         progress: "a change to the project, or acceptance by a person",
         tips: &[
             "Find out exactly what is not accepted: read the last refusal or check output carefully.",

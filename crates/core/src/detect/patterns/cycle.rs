@@ -1,6 +1,7 @@
 //! A sequence of two to eight different calls that repeats with the same results.
 
 use super::{Pattern, Trigger};
+use crate::action::ToolKind;
 use crate::detect::call_context::{BatchCounter, is_loop_candidate};
 use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
@@ -24,7 +25,8 @@ const MAX_PERIOD: usize = 8;
 
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
-    if !context.is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) {
+    // Refusals may go round whatever the input is.
+    if !context.is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) && !call.failed() {
         return None;
     }
     // A period must be a distance at which this step occurred before.
@@ -44,7 +46,9 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         counter.add(calls[round * period]);
     }
     // The action digest covers the whole sequence, so that it does not depend on the current step.
-    let round = calls[..period].iter().fold((0, 0), |(keys, ends), c| (keys ^ c.key.0, ends ^ c.outcome().0));
+    let varies = calls[..period].iter().zip(&calls[period..]).any(|(now, then)| !now.has_same_action(then));
+    let step = |call: &Call| if varies { call.tool_digest().0 ^ call.outcome().0 } else { call.key.0 };
+    let round = calls[..period].iter().fold((0, 0), |(keys, ends), c| (keys ^ step(c), ends ^ c.outcome().0));
     // Passing checks are repeated for certainty.
     let passing = calls[..period].iter().any(|call| call.is(CallFlags::PASSED))
         && !calls[..period].iter().any(|call| call.failed());
@@ -53,7 +57,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     } else {
         Strength::Strong
     };
-    Some(counter.claim(strength, NudgeTarget::Key(call.key), Digest(round.0), Digest(round.1)))
+    let nudge_target = if varies { NudgeTarget::Any } else { NudgeTarget::Key(call.key) };
+    Some(counter.claim(strength, nudge_target, Digest(round.0), Digest(round.1)))
 }
 
 /// Number of complete repetitions of this period that end with the newest call; `None` below two.
@@ -63,15 +68,21 @@ fn repetitions(calls: &[&Call], period: usize) -> Option<usize> {
     let repetitions = matching / period + 1;
     let round = calls.get(..period)?;
     // One repeated call is an exact repeat, and new changes are progress.
-    let varied = round.iter().any(|call| !call.has_same_action(round[0]));
+    let varied = round.iter().any(|call| !is_same_step(call, round[0]));
     let unchanged = calls[..matching.min(calls.len())]
         .iter()
-        .all(|call| is_loop_candidate(call) && !call.is(CallFlags::NEW_CHANGE));
+        // So is a claim after which the work went on.
+        .all(|call| (is_loop_candidate(call) || call.kind == ToolKind::Finish) && !call.is(CallFlags::NEW_CHANGE));
     (repetitions >= 2 && varied && unchanged).then_some(repetitions)
 }
 
 fn is_same_step(a: &Call, b: &Call) -> bool {
-    a.has_same_action(b) && a.has_same_result(b)
+    a.has_same_result(b) && (a.has_same_action(b) || is_same_refusal(a, b))
+}
+
+/// The same tool refuses in the same words, whatever the input is. Failing edits have their own pattern.
+fn is_same_refusal(a: &Call, b: &Call) -> bool {
+    a.failed() && a.tool == b.tool && !a.edits() && !a.is(CallFlags::NO_OUTPUT)
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

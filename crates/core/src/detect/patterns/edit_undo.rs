@@ -1,5 +1,6 @@
 //! A file's content returns to an earlier one, by digest.
 
+use super::oscillation::shows_nothing_new;
 use super::{Pattern, Trigger};
 use crate::detect::wording::count_phrase;
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
@@ -22,8 +23,13 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let reverts = contents.reverts_since(context.session.window().since());
     let first = *reverts.calls.first()?;
     let file = contents.last_changed();
+    // A return after which a check said something else was a test of the difference.
+    let calls = context.session.window().calls();
+    let check_after = |from: u64| calls.iter().find(|call| call.ordinal > from && call.is_check_of_change());
+    let told = reverts.calls.windows(2).filter(|pair| !shows_nothing_new(check_after(pair[1]), check_after(pair[0])));
+    let count = reverts.calls.len().saturating_sub(told.count());
     Some(Claim {
-        count: u32::try_from(reverts.calls.len()).unwrap_or(u32::MAX),
+        count: u32::try_from(count).unwrap_or(u32::MAX),
         denied: 0,
         // One content may be a base for experiments; two alternate.
         strength: if reverts.returned > 1 { Strength::Strong } else { Strength::VeryWeak },

@@ -4,6 +4,7 @@ use super::{Pattern, Trigger};
 use crate::detect::call_context::{BatchCounter, is_loop_candidate};
 use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
+use crate::digest::Digest;
 use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
 use crate::session::{Call, CallFlags};
@@ -36,6 +37,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let (mut accepted, mut accepted_between, mut same_attempt) = (false, false, true);
     // The very same attempt twice, with nothing read in between, is not another approach.
     let (mut previous, mut unread_repeat) = (call, false);
+    let (mut identical, mut same_reason) = (true, true);
     for other in context.earlier(rule.window) {
         // The path of a file may be written in several ways, its name is not.
         let same_file = other.target.is_compatible_with(call.target)
@@ -48,9 +50,14 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
             }
             // An accepted edit shows that edits work, so only the very same failure counts before it.
             accepted |= other.is(CallFlags::NEW_CHANGE);
-        } else if other.fails_same_way(call) || !accepted && other.family().equals_if_known(call.family()) {
+        } else if other.fails_same_way(call)
+            || !accepted && other.family().equals_if_known(call.family())
+            || !accepted && fails_nearby(other, call)
+        {
             counter.add(other);
-            unread_repeat |= pending_reads == 0 && other.has_same_action(previous);
+            unread_repeat |= pending_reads == 0 && is_same_attempt(other, previous);
+            identical &= other.has_same_action(call);
+            same_reason &= other.fails_same_way(call) || other.family().equals_if_known(call.family());
             previous = other;
             new_reads += std::mem::take(&mut pending_reads);
             accepted_between |= accepted;
@@ -58,15 +65,36 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         }
     }
     let strength = match (accepted_between, unread_repeat || same_attempt && new_reads == 0) {
+        // Other edits do not make a failing one another, byte for byte.
+        (true, _) if identical => Strength::Weak,
         (true, _) => Strength::VeryWeak,
-        (false, true) => Strength::Strong,
+        (false, true) if same_reason => Strength::Strong,
         // Other text after another look is another approach, until it fails once more.
-        (false, false) => Strength::Weak,
+        (false, _) => Strength::Weak,
     };
     let nudge_target =
         if call.target.is_some() { NudgeTarget::Target(call.target) } else { NudgeTarget::Tool(call.tool) };
     let action = call.target_digest();
-    (counter.count > 1).then(|| counter.claim(strength, nudge_target, action, call.family_digest()))
+    let outcome = if same_reason { call.family_digest() } else { several_reasons() };
+    (counter.count > 1).then(|| counter.claim(strength, nudge_target, action, outcome))
+}
+
+/// The outcome of failures for different reasons: nothing is edited.
+fn several_reasons() -> Digest {
+    Digest::of("several reasons")
+}
+
+/// How many calls apart two failures for different reasons may be.
+const MAX_DISTANCE: u64 = 12;
+
+/// Another failed edit of the same file a short while ago, whatever the reason was: nothing has been edited since.
+fn fails_nearby(other: &Call, call: &Call) -> bool {
+    other.target.equals_if_known(call.target) && call.ordinal.saturating_sub(other.ordinal) <= MAX_DISTANCE
+}
+
+/// The same text, at whatever line.
+fn is_same_attempt(a: &Call, b: &Call) -> bool {
+    a.has_same_action(b) || a.skeleton.equals_if_known(b.skeleton)
 }
 
 /// An edit that was not accepted. One that reports failing tests was.
@@ -78,7 +106,12 @@ fn fails(call: &Call) -> bool {
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
     let what = describe_call(context);
     Wording {
-        sentence: format!("Edits failed {} for the same reason; last: {what}", count_phrase(claim.ran())),
+        sentence: match claim.outcome == several_reasons() {
+            true => {
+                format!("Edits of one file failed {}, for several reasons; last: {what}", count_phrase(claim.ran()))
+            }
+            false => format!("Edits failed {} for the same reason; last: {what}", count_phrase(claim.ran())),
+        },
         unchanged: describe_outcome(context),
         progress: "an edit that is accepted, or one that fails for another reason",
         tips: &[

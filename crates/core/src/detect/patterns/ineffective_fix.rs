@@ -29,7 +29,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     }
     let mut counter = BatchCounter::new(call);
     // An unchanged result alone proves nothing; there must have been changes in between.
-    let (mut changes, mut changed) = (0, false);
+    let (mut changes, mut changed) = (0, 0);
     let mut same_text = true;
     let (mut elsewhere, mut edited_itself) = (call.target.is_some(), false);
     for other in context.earlier(rule.window) {
@@ -37,18 +37,22 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
             if !unchanged(other, call) {
                 break;
             }
-            counter.add(other);
+            let after_change = changed > 0;
+            // A program that succeeds is run again for other reasons, too; such a run says nothing either way.
+            if after_change || call.failed() {
+                counter.add(other);
+            }
             same_text &= other.has_same_result(call);
-            changes += u32::from(std::mem::take(&mut changed));
+            changes += std::mem::take(&mut changed);
             elsewhere &= !std::mem::take(&mut edited_itself);
         } else {
-            changed |= other.is(CallFlags::NEW_CHANGE);
+            changed += u32::from(other.is(CallFlags::NEW_CHANGE));
             edited_itself |= other.is(CallFlags::NEW_CHANGE) && other.target.equals_if_known(call.target);
         }
     }
     // An unchanged success is how most programs look. It says something if the program is a script that shows the
-    // problem: it stays as it is, and before each run something else is changed.
-    let enough_changes = if call.failed() { changes > 0 } else { elsewhere && changes + 1 >= counter.count };
+    // problem: it stays as it is, and something else is changed.
+    let enough_changes = changes > 0 && (call.failed() || elsewhere);
     if counter.count < 2 || !enough_changes {
         return None;
     }
@@ -64,7 +68,19 @@ fn says_success(call: &Call) -> bool {
         "\u{2713}",
     ];
     let summary = call.result.as_ref().map(|result| result.summary.to_lowercase()).unwrap_or_default();
-    SUCCESS_WORDS.iter().any(|word| summary.contains(word)) || summary.is_empty()
+    let succeeds = || SUCCESS_WORDS.iter().any(|word| summary.contains(word));
+    summary.is_empty() || !says_failure(&summary) && succeeds()
+}
+
+/// Whether a text in lower case names a failure, other than to say that there is none. It outranks what else the text
+/// says: "3 checks done, 1 FAILED".
+fn says_failure(text: &str) -> bool {
+    const FAILURE_WORDS: &[&str] = &["fail", "with problems", "with errors", "not ok", "traceback", "mismatch"];
+    let denied = |at: usize| {
+        let before = text[..at].trim_end();
+        [" 0", " no", "without", "zero"].iter().any(|word| before.ends_with(word)) || matches!(before, "0" | "no")
+    };
+    FAILURE_WORDS.iter().any(|word| text.match_indices(word).any(|(at, _)| !denied(at)))
 }
 
 /// Equal failure messages regardless of positions; without any, equal output.

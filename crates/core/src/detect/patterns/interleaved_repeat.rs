@@ -40,9 +40,13 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
     let what = describe_call(context);
+    let between = match context.repeats().is_some_and(|repeats| repeats.edited) {
+        true => "no edit in between was new",
+        false => "nothing was changed in between",
+    };
     Wording {
         sentence: format!(
-            "The same call was made {} with the same result, and nothing was changed in between: {what}",
+            "The same call was made {} with the same result, and {between}: {what}",
             count_phrase(claim.ran())
         ),
         unchanged: describe_outcome(context),

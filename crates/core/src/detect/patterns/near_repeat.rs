@@ -23,6 +23,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     // Failing edits have their own pattern, and an accepted change is progress, however similar the next one
     // is.
     let accepted = call.succeeded() && (call.is(CallFlags::MUTATES) || call.is(CallFlags::PASSED));
+    // A linter answers by its exit code: the same finding in another file is another answer.
+    let accepted = accepted || call.is(CallFlags::LINTS);
     if !context.is_loop_candidate(call) || !call.skeleton.is_some() || call.is_terse() || accepted || call.edits() {
         return None;
     }

@@ -24,30 +24,42 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     if !changes(call) || !call.target.is_some() || call.is_neutral() {
         return None;
     }
-    let edits: Vec<&Call> = context
-        .earlier(rule.window)
-        .take_while(|other| !other.may_restore_files())
-        .filter(|other| changes(other) && other.target == call.target)
-        .collect();
-    // Breaking and restoring something once is how tests are verified; doing so again is not.
-    let repeats_earlier = |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.has_same_action(before));
-    if !repeats_earlier(0, call) {
-        return None;
+    // The edits of the file, newest first, each with the first check after it.
+    let mut edits: Vec<(&Call, Option<&Call>)> = Vec::new();
+    let mut check = None;
+    for other in context.earlier(rule.window).take_while(|other| !other.may_restore_files()) {
+        if changes(other) && other.target == call.target {
+            edits.push((other, check));
+        } else if other.is_check_of_change() {
+            check = Some(other);
+        }
     }
+    let earlier = |at: usize, edit: &Call| edits[at..].iter().find(|(before, _)| edit.has_same_action(before));
+    earlier(0, call)?;
     let mut counter = BatchCounter::new(call);
     let mut oldest = call;
-    for (at, edit) in edits.iter().enumerate() {
-        if repeats_earlier(at + 1, edit) {
+    for (at, (edit, check)) in edits.iter().enumerate() {
+        // Taking a fix out and putting it back is how tests are verified; what counts is that nothing comes of it.
+        if earlier(at + 1, edit).is_some_and(|(_, before)| shows_nothing_new(*check, *before)) {
             counter.add(edit);
             oldest = edit;
         }
     }
     // Include the original edit that was returned to.
-    if let Some(first) = edits.iter().rev().find(|edit| oldest.has_same_action(edit)) {
+    if let Some((first, _)) = edits.iter().rev().find(|(edit, _)| oldest.has_same_action(edit)) {
         counter.add(first);
     }
     let reverted = Digest::of("there and back");
     Some(counter.claim(Strength::Weak, NudgeTarget::Target(call.target), call.target_digest(), reverted))
+}
+
+/// Whether a return to an earlier version was not checked, or the same check had the same result as before.
+pub(super) fn shows_nothing_new(check: Option<&Call>, before: Option<&Call>) -> bool {
+    match (check, before) {
+        (None, _) => true,
+        (Some(now), Some(then)) => now.has_same_action(then) && (now.has_same_result(then) || now.fails_same_way(then)),
+        (Some(_), None) => false,
+    }
 }
 
 fn changes(call: &Call) -> bool {

@@ -5,7 +5,7 @@ use crate::detect::call_context::BatchCounter;
 use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::rules::PatternRule;
-use crate::session::CallFlags;
+use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "repeated_mutation",
@@ -27,11 +27,22 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     for other in context.earlier(rule.window) {
         if other.succeeded() && other.has_same_action(call) {
             counter.add(other);
-        } else if other.changes_file() && other.is(CallFlags::NEW_CHANGE) || other.may_restore_files() {
+        } else if other.changes_file() && other.is(CallFlags::NEW_CHANGE)
+            || other.may_restore_files()
+            || takes_away(other, call)
+        {
             break;
         }
     }
     (counter.count > 1).then(|| counter.claim(Strength::Strong, NudgeTarget::Key(call.key), call.key, call.outcome()))
+}
+
+/// Whether another edit took away what this one made.
+fn takes_away(other: &Call, edit: &Call) -> bool {
+    let opposite = other.before.equals_if_known(edit.after) && other.after == edit.before;
+    // What is written as a whole is gone after any other edit.
+    let removes = opposite || other.is(CallFlags::OVERWRITES) || edit.is(CallFlags::OVERWRITES) && other.changes_file();
+    other.succeeded() && removes && other.target.equals_if_known(edit.target)
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -26,7 +26,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut counter = BatchCounter::new(call);
     let mut seen = 1;
     for other in context.earlier(rule.window).filter(|other| is_loop_candidate(other)) {
-        if other.is(CallFlags::NEW_CHANGE) {
+        // An accepted edit is a change, also if it was made before.
+        if other.is(CallFlags::NEW_CHANGE) || other.edits() && other.succeeded() {
             break;
         }
         seen += 1;

@@ -32,7 +32,9 @@ const MIN_REPORT_BYTES: u32 = 400;
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     let result = call.result.as_ref()?;
-    let failed = result.status == CallStatus::Error && !call.is(CallFlags::READ_ONLY);
+    // A linter answers by its exit code: the same finding in another file is another answer.
+    let answered = call.is(CallFlags::READ_ONLY) || call.is(CallFlags::LINTS);
+    let failed = result.status == CallStatus::Error && !answered;
     // An accepted change is confirmed in the same words each time. A report is longer than that. A shell runs any
     // program, so that it is the same tool says nothing.
     let confirms = call.is(CallFlags::MUTATES) && !(call.edits() && result.len >= MIN_REPORT_BYTES);

@@ -65,6 +65,14 @@ impl CallFlags {
     pub const NOTES: Self = Self(1 << 24);
     /// The output, or the notes, have no words that the session has not seen.
     pub const NOTHING_NEW: Self = Self(1 << 25);
+    /// Starts something that goes on: its result is a receipt.
+    pub const STARTS: Self = Self(1 << 26);
+    /// Gives its file a new content as a whole.
+    pub const OVERWRITES: Self = Self(1 << 27);
+    /// Runs a linter.
+    pub const LINTS: Self = Self(1 << 28);
+    /// The status follows from an exit code, so no other source overrules it.
+    pub const EXIT_CODE_KNOWN: Self = Self(1 << 29);
     /// The call was progress.
     pub const PROGRESS: Self = Self(1 << 23);
 
