@@ -7,6 +7,7 @@
 
 mod activity;
 mod apply;
+mod by_products;
 mod call;
 mod call_record;
 mod call_strip;

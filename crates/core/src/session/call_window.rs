@@ -184,6 +184,25 @@ impl CallWindow {
         call.result.is_some()
     }
 
+    /// Whether the newest call wrote this file also when it was made before: then the file is a part of its outcome, and
+    /// was no change of the project then either. What editing tools write is their own change.
+    pub(super) fn is_written_by_each_run(&mut self, file: ShortDigest) -> bool {
+        let is_run = |call: &&Call| !call.is(CallFlags::EXTERNAL);
+        let Some(newest) = self.calls.iter().rev().find(is_run).filter(|call| !call.changes_file()) else {
+            return false;
+        };
+        let earlier = |call: &&Call| is_run(call) && call.ordinal != newest.ordinal && call.has_same_action(newest);
+        let runs: Vec<u64> = self.calls.iter().filter(earlier).map(|call| call.ordinal).collect();
+        let mut written = false;
+        for change in &mut self.calls {
+            if change.is(CallFlags::EXTERNAL) && change.target == file && runs.contains(&change.ordinal) {
+                change.flags.set(CallFlags::NEW_CHANGE, false);
+                written = true;
+            }
+        }
+        written
+    }
+
     /// Marks the newest call as held back.
     pub fn mark_newest_held_back(&mut self) {
         if let Some(call) = self.calls.back_mut() {

@@ -316,10 +316,19 @@ impl Session {
         effects: &mut Vec<Effect>,
     ) {
         let Some(at) = self.window.position(id) else { return };
-        let Some(result) = self.window.get_mut(at).and_then(|call| call.result.as_mut()) else { return };
-        if code != 0 && result.status == CallStatus::Ok {
-            result.status = CallStatus::Error;
-            if let Some(call) = self.window.get_mut(at) {
+        let Some(call) = self.window.get_mut(at) else { return };
+        // The source that knows the exit code decides, and it decides once.
+        let decided = call.is(CallFlags::EXIT_CODE_KNOWN);
+        let Some(result) = call.result.as_mut().filter(|_| !decided) else { return };
+        let status = match (code, result.status) {
+            (0, CallStatus::Error) => CallStatus::Ok,
+            (_, CallStatus::Ok) if code != 0 => CallStatus::Error,
+            (_, as_it_was) => as_it_was,
+        };
+        let changed = std::mem::replace(&mut result.status, status) != status;
+        call.flags.set(CallFlags::EXIT_CODE_KNOWN, true);
+        if changed {
+            if status == CallStatus::Error {
                 call.flags.set(CallFlags::PASSED, false);
                 call.flags.set(CallFlags::NEW_CHANGE, false);
             }

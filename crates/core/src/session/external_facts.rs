@@ -2,6 +2,7 @@
 //! test reporter) become separate entries in the window.
 
 use super::Session;
+use super::by_products;
 use super::call::{Call, CallFlags, CallResult, MAX_ID_BYTES, ShortDigest, shorten};
 use super::evidence::{evaluation, seen_key};
 use crate::action::ToolKind;
@@ -30,6 +31,9 @@ impl Session {
     }
 
     fn one_file_changed(&mut self, event: &Event, change: &FileChanged, rules: &Rules, effects: &mut Vec<Effect>) {
+        if change.call.is_none() && event.report.is_none() && by_products::is_by_product(&change.path) {
+            return;
+        }
         let path = Digest::of(&change.path);
         let call = change.call.as_deref().and_then(|id| self.window.position(id));
         let content = change.after.unwrap_or(Digest(0));
@@ -43,6 +47,8 @@ impl Session {
         let new = known
             && self.file_history.record(target, ShortDigest::from(content), ordinal)
             && self.seen.insert(seen_key(9, path.0, content.0));
+        let written_again = call.is_none() && event.report.is_none() && self.window.is_written_by_each_run(target);
+        let new = new && !written_again;
         self.request_history.on_file_changed(ShortDigest::from(path));
         match call {
             // The content is better evidence than the input that led to it.

@@ -1,7 +1,10 @@
 //! Hooks and proxy report the same work, for some agents without common ids: everything counts once.
 
 use belay_core::event::*;
-use belay_core::{Body, CallStatus, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
+use belay_core::session::CallMark;
+use belay_core::{
+    Body, CallStatus, Digest, Effect, Event, Excerpt, InterventionLevel, Rules, Session, SessionKey, Source, Timestamp,
+};
 use serde_json::json;
 
 /// One conversation reported by several sensors.
@@ -174,4 +177,99 @@ fn calls_of_a_sub_agent_count_in_its_own_session_only() {
     conversation.call(Source::Proxy, Some("call_0"), "task");
     conversation.result(Source::Proxy, Some("call_0"));
     assert_eq!(conversation.counted(), (1, 1, 1, 0));
+}
+
+/// A Codex session under `belay run`: hooks or a proxy report calls, a watcher reports files.
+fn watched_runs(files: &[&str]) -> Vec<(String, u64)> {
+    let key = SessionKey::new("codex", "s");
+    let (mut session, rules) = (Session::new(key.clone()), Rules::default());
+    let mut found = Vec::new();
+    let mut number = 0;
+    let mut apply = |source: Source, body: Body| {
+        number += 1;
+        let at = Timestamp::from_millis(1_000_000 + number * 100);
+        for effect in session.apply(&Event::new(format!("e{number}"), key.clone(), source, at, body), &rules) {
+            if let Effect::Intervened(step) = effect
+                && step.level >= InterventionLevel::Nudge
+            {
+                found.push((step.finding.pattern, step.finding.call));
+            }
+        }
+    };
+    for round in 0..4 {
+        let id = Some(format!("call-{round}"));
+        let input = json!({"command": "pytest -q | tee test.txt"});
+        apply(Source::Hook, Body::ToolCalled(ToolCalled::new(id.clone(), None, "shell", &input)));
+        for path in files {
+            apply(
+                Source::Watcher,
+                Body::FileChanged(FileChanged {
+                    path: (*path).to_owned(),
+                    change: ChangeKind::Modified,
+                    before: None,
+                    after: Some(Digest::of(format!("{path} {round}"))),
+                    added: None,
+                    removed: None,
+                    call: None,
+                }),
+            );
+        }
+        let output = "E   ModuleNotFoundError: No module named 'app'\n1 error in 0.1s";
+        apply(Source::Hook, Body::ToolReturned(ToolReturned::new(id, None, Some(2), output)));
+    }
+    found
+}
+
+#[test]
+fn caches_and_logs_that_a_call_writes_do_not_hide_its_repetition() {
+    let plain = watched_runs(&[]);
+    assert_eq!(plain.first().map(|(_, call)| *call), Some(2), "{plain:?}");
+    assert_eq!(watched_runs(&["__pycache__/a.pyc", "out/test.log", ".coverage"]), plain);
+}
+
+#[test]
+fn a_file_that_a_call_writes_each_time_is_a_part_of_its_outcome() {
+    let found = watched_runs(&["test.txt"]);
+    assert_eq!(found.first().map(|(_, call)| *call), Some(2), "{found:?}");
+}
+
+/// The statuses of one call after each event, when its result, its exit code and a second report of the result arrive in
+/// this order.
+fn statuses(order: &[usize]) -> Vec<CallMark> {
+    let key = SessionKey::new("codex", "s");
+    let (mut session, rules) = (Session::new(key.clone()), Rules::default());
+    let id = || Some("call-3".to_owned());
+    let event = |name: &str, source: Source, body: Body| {
+        Event::new(name.to_owned(), key.clone(), source, Timestamp::from_millis(1_000_000), body)
+    };
+    let called = ToolCalled::new(id(), None, "shell", &json!({"command": "make check"}));
+    session.apply(&event("c", Source::Hook, Body::ToolCalled(called)), &rules);
+    let text = "error: the target is up to date";
+    let reports = [
+        // The proxy sees only the text.
+        event("p", Source::Proxy, Body::ToolReturned(ToolReturned::new(id(), None, None, text))),
+        event("h", Source::Hook, Body::ToolReturned(ToolReturned::new(id(), None, None, text))),
+        event(
+            "t",
+            Source::Transcript,
+            Body::Learned(LateFact { call: id(), exit_code: Some(0), ..LateFact::default() }),
+        ),
+    ];
+    let mark = |session: &Session| session.call_record(0).map(|record| record.mark).unwrap_or_default();
+    let mut marks = Vec::new();
+    for at in order {
+        session.apply(&reports[*at], &rules);
+        marks.push(mark(&session));
+    }
+    marks
+}
+
+#[test]
+fn the_source_that_knows_the_exit_code_decides_in_every_order() {
+    for order in [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0]] {
+        let marks = statuses(&order);
+        assert_eq!(marks.last(), Some(&CallMark::Ok), "{order:?}: {marks:?}");
+        let decided = marks.iter().position(|mark| *mark == CallMark::Ok).unwrap_or(marks.len());
+        assert!(marks[decided..].iter().all(|mark| *mark == CallMark::Ok), "{order:?}: overruled in {marks:?}");
+    }
 }
