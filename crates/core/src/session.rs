@@ -12,6 +12,7 @@ mod call;
 mod call_record;
 mod call_strip;
 mod call_window;
+mod complaints;
 mod dialogue;
 mod evidence;
 mod external_facts;
@@ -33,6 +34,7 @@ pub use call::{Call, CallFlags, CallResult, ShortDigest};
 pub use call_record::{CallFigures, CallMark, CallRecord, NewestCall};
 pub use call_strip::{CallBucket, CallStrip, MAX_BUCKETS};
 pub use call_window::{CALL_WINDOW, CallWindow};
+pub use complaints::{Complaint, Complaints};
 pub use dialogue::Dialogue;
 pub use file_history::FileHistory;
 pub use identities::{MAX_RECENT, RecentIdentities};
@@ -116,6 +118,9 @@ pub struct Session {
     findings: FindingTracker,
     /// Prompts and responses between calls.
     dialogue: Dialogue,
+    /// What the person complains about.
+    #[serde(default)]
+    complaints: Complaints,
     /// Model requests, for sensors that do not see tool calls.
     request_history: RequestHistory,
     /// Content digests of files.
@@ -269,6 +274,7 @@ impl Session {
             known_words: KnownWords::default(),
             findings: FindingTracker::default(),
             dialogue: Dialogue::default(),
+            complaints: Complaints::default(),
             request_history: RequestHistory::default(),
             file_history: FileHistory::default(),
             meter: SpendMeter::default(),
@@ -358,6 +364,10 @@ impl Session {
 
     pub(crate) fn dialogue(&self) -> &Dialogue {
         &self.dialogue
+    }
+
+    pub(crate) fn complaints(&self) -> &Complaints {
+        &self.complaints
     }
 
     pub(crate) fn request_history(&self) -> &RequestHistory {

@@ -21,6 +21,7 @@ mod oscillation;
 mod outage;
 mod outage_repeat;
 mod permission_wall;
+mod person_repeats;
 mod polling;
 mod read_only_revisiting;
 mod repeated_mutation;
@@ -43,6 +44,8 @@ pub enum Trigger {
     CallUpdated,
     /// The agent claims that the work is done.
     CompletionClaimed,
+    /// A person sent a prompt.
+    PersonPrompted,
     /// The model responded.
     ModelAnswered,
     /// The agent sent a model request.
@@ -105,6 +108,7 @@ pub static PATTERNS: &[&Pattern] = &[
     &degenerate_output::PATTERN,
     &monologue::PATTERN,
     &idle_turns::PATTERN,
+    &person_repeats::PATTERN,
     &repeated_strategy::PATTERN,
     &request_overlap::PATTERN,
     &budget::PATTERN,

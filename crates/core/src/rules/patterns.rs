@@ -136,6 +136,8 @@ patterns! {
     permission_wall,
     /// Completion claims that are not accepted.
     completion_claims,
+    /// The same complaint of the person.
+    person_repeats,
     /// Calls that do nothing by design.
     no_op_calls,
     /// Turns without a tool call.

@@ -192,7 +192,7 @@ impl Session {
             }
             Body::Prompt(prompt) => {
                 self.reopen(event.at);
-                self.prompted(event, prompt);
+                self.prompted(event, prompt, rules, effects);
                 let text = prompt.text.as_str().trim_start();
                 if prompt.by == Author::Person
                     && let Some(plan) = text.get(..5).filter(|p| p.eq_ignore_ascii_case("plan:")).and(text.get(5..))

@@ -9,7 +9,7 @@ use crate::action::ToolKind;
 use crate::detect::{NudgeTarget, Trigger};
 use crate::digest::Digest;
 use crate::effect::{Effect, Verdict};
-use crate::event::{Event, ModelAnswered, ModelAsked, Prompt, Source, ToolCalled, ToolReturned};
+use crate::event::{Author, Event, ModelAnswered, ModelAsked, Prompt, Source, ToolCalled, ToolReturned};
 use crate::outcome::{CallStatus, Outcome};
 use crate::policy::{Evaluation, PendingNudge};
 use crate::rules::Rules;
@@ -52,6 +52,7 @@ impl Session {
         }
         let Some(call) = self.window.get(newest) else { return };
         self.dialogue.on_call(call);
+        self.complaints.on_answer();
         let claims = call.kind == ToolKind::Finish;
         // A call seen by the proxy has already run, so it cannot be held back; its nudge waits for a request.
         let already_ran = event.source == Source::Proxy;
@@ -243,9 +244,14 @@ impl Session {
         self.clock = ProgressClock { at: self.facts.last_at, ..ProgressClock::default() };
     }
 
-    pub(super) fn prompted(&mut self, event: &Event, prompt: &Prompt) {
+    pub(super) fn prompted(&mut self, event: &Event, prompt: &Prompt, rules: &Rules, effects: &mut Vec<Effect>) {
         self.window.insert_boundary();
-        match self.dialogue.on_prompt(prompt, event.at) {
+        let origin = self.dialogue.on_prompt(prompt, event.at);
+        // A long paste that comes again looks like a harness's text; from a person, it is a complaint all the same.
+        if prompt.by == Author::Person {
+            self.complaints.on_message(prompt.text.as_str(), self.counters.calls);
+        }
+        match origin {
             PromptOrigin::Person => {
                 self.mark_progress();
                 self.clear_evidence();
@@ -254,6 +260,7 @@ impl Session {
             PromptOrigin::GoOn => self.deliver_turn_nudge(event),
             PromptOrigin::Notification => {}
         }
+        self.evaluate(evaluation(Trigger::PersonPrompted, self.last_call_index(), event), rules, effects);
     }
 
     pub(super) fn model_asked(&mut self, event: &Event, ask: &ModelAsked, rules: &Rules, effects: &mut Vec<Effect>) {
@@ -299,6 +306,9 @@ impl Session {
         let is_idle = !answer.auxiliary && answer.tool_calls.is_none_or(|calls| calls == 0);
         let says_nothing_new = is_idle && self.known_words.read(answer.text.as_str()) == Novelty::No;
         self.dialogue.on_response(answer, says_nothing_new, event.at);
+        if !is_outage(answer) && !answer.auxiliary {
+            self.complaints.on_answer();
+        }
         self.evaluate(evaluation(Trigger::ModelAnswered, self.last_call_index(), event), rules, effects);
     }
 
