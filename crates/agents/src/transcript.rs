@@ -60,8 +60,10 @@ pub trait TranscriptFormat: Sync + fmt::Debug {
 
     /// Hashes of ids near the start of a file. A copy of another file (a fork, a resumed session, a checkpoint) shares some
     /// of them.
-    fn fork_ids(&self, path: &Path, _head: &[u8]) -> Vec<u64> {
-        fork_ids::of_name(self.agent(), path).into_iter().collect()
+    fn fork_ids(&self, path: &Path, head: &[u8]) -> Vec<u64> {
+        let mut marks = fork_ids::of_session_field(self.agent(), head);
+        marks.extend(fork_ids::of_name(self.agent(), path));
+        marks
     }
 
     /// The quotas that the end of a file reports last, and when.

@@ -54,6 +54,11 @@ impl<'a, W: Write> Collector<'a, W> {
         }
     }
 
+    /// Adds files that look like sessions but have an unknown format.
+    pub fn add_unknown_files(&mut self, number: u64) {
+        self.totals.iter_mut().for_each(|totals| totals.unknown_files += number);
+    }
+
     /// After a failed write nothing more is written; the run continues.
     fn write(&mut self, line: &Line) {
         let Some(out) = self.out.as_mut().filter(|_| self.failed.is_none()) else { return };

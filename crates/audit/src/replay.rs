@@ -276,10 +276,13 @@ impl ReplayedSession {
     }
 
     fn report(self) -> SessionReport {
-        let Self { key, files, ledger, under_reported, minds, .. } = self;
+        let Self { key, files, ledger, under_reported, minds, keep_notices } = self;
         let mut judged = Vec::with_capacity(minds.len());
         let mut sessions = Vec::with_capacity(minds.len());
-        for mind in minds {
+        for mut mind in minds {
+            for effect in mind.session.settle_unanswered(&mind.rules) {
+                mind.note(effect, keep_notices);
+            }
             judged.push(VariantResult { loops: mind.tracker.loops, ..mind.judged });
             sessions.push(mind.session);
         }

@@ -1,5 +1,6 @@
 //! Reports: JSON lines for programs, text and HTML for people.
 
+mod advice;
 mod compare;
 mod format;
 mod html;
@@ -7,6 +8,7 @@ mod json_lines;
 mod labels;
 mod text;
 
+pub use advice::{Advice, advice};
 pub use compare::{Difference, Differences, compare};
 pub use html::html;
 pub use json_lines::{InterventionLine, Line, SavedLine, SessionLine, TotalLine, lines, total};

@@ -56,6 +56,8 @@ pub struct Totals {
     pub days: BTreeMap<Date, GroupTotals>,
     /// Number of loops by pattern.
     pub patterns: BTreeMap<String, u64>,
+    /// Cost of loops after the first nudge, by pattern.
+    pub costs: BTreeMap<String, Spend>,
     /// Loops with the highest cost after the first intervention, most expensive first.
     pub worst: Vec<RankedLoop>,
     /// Files read.
@@ -72,6 +74,8 @@ pub struct Totals {
     pub copied_files: u64,
     /// Sessions that a filter excluded.
     pub left_out: u64,
+    /// Files whose format is unknown.
+    pub unknown_files: u64,
 }
 
 /// Interventions under these rules.
@@ -219,6 +223,7 @@ impl Totals {
         let Some(judged) = report.judged.get(variant) else { return };
         for one in &judged.loops {
             *self.patterns.entry(one.pattern.clone()).or_default() += 1;
+            self.costs.entry(one.pattern.clone()).or_default().add(&one.after_nudge);
             let inside = |alarm: &&crate::loop_tracker::PlannedIntervention| {
                 (one.from_call..=one.to_call).contains(&alarm.finding.call)
             };

@@ -142,10 +142,8 @@ impl<'a> MessageBuilder<'a> {
 
     fn tool(&mut self, part: Part<'_>) {
         let state = part.state.0.unwrap_or_default();
-        // Exports may redact call ids, so that all of them are equal; the ids of parts stay.
-        let is_unique =
-            |id: &String| !id.contains("redact") && self.calls.iter().all(|call| call.call.as_ref() != Some(id));
-        let id = part.call.owned().filter(is_unique).or_else(|| part.id.owned());
+        // Exports may redact call ids; the ids of parts stay, and are the same in every copy.
+        let id = part.id.owned().or_else(|| part.call.owned());
         self.calls.push(ToolCalled::new(id.clone(), kind_of(&part.tool), &part.tool, &state.input));
         if !matches!(&*state.status, "completed" | "error") {
             return;

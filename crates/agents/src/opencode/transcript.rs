@@ -29,6 +29,11 @@ impl TranscriptFormat for OpencodeDatabaseFormat {
         named && head.starts_with(b"SQLite format 3\0")
     }
 
+    fn fork_ids(&self, _path: &Path, _head: &[u8]) -> Vec<u64> {
+        // It holds many sessions; those near its beginning are no name of the file.
+        Vec::new()
+    }
+
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
         database::read(path, sink)
     }

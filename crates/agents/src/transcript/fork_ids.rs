@@ -16,23 +16,36 @@ pub(crate) fn of_name(agent: &str, path: &Path) -> Option<u64> {
     is_uuid.then(|| Digest::of(format!("session:{agent}:{id}")).0)
 }
 
+/// The hash of the first session id that a file states. Copies may have any name.
+pub(crate) fn of_session_field(agent: &str, head: &[u8]) -> Vec<u64> {
+    const MIN_ID_BYTES: usize = 8;
+    let id = ["sessionId", "sessionID", "session_id"].iter().find_map(|field| values(head, field).next());
+    let id = id.filter(|id| id.len() >= MIN_ID_BYTES).and_then(|id| str::from_utf8(id).ok());
+    id.map(|id| Digest::of(format!("session:{agent}:{id}")).0).into_iter().collect()
+}
+
 /// Hashes of the values of these fields.
 pub(crate) fn of_fields(head: &[u8], fields: &[&str]) -> Vec<u64> {
     let mut ids = Vec::new();
-    for field in fields {
-        let name = format!("\"{field}\"");
-        for at in memmem::find_iter(head, name.as_bytes()) {
-            let rest = head[at + name.len()..].trim_ascii_start();
-            let value = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start).and_then(|rest| rest.strip_prefix(b"\""));
-            let Some(value) = value else { continue };
-            let Some(end) = memchr::memchr(b'"', &value[..value.len().min(128)]) else { continue };
-            ids.push(Digest::of(&value[..end]).0);
-            if ids.len() == MAX_IDS {
-                return ids;
-            }
+    for value in fields.iter().flat_map(|field| values(head, field)) {
+        ids.push(Digest::of(value).0);
+        if ids.len() == MAX_IDS {
+            return ids;
         }
     }
     ids
+}
+
+/// The texts that a field of this name has, in order.
+fn values<'a>(head: &'a [u8], field: &str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    let name = format!("\"{field}\"").into_bytes();
+    let places: Vec<usize> = memmem::find_iter(head, &name).map(|at| at + name.len()).collect();
+    places.into_iter().filter_map(move |at| {
+        let rest = head[at..].trim_ascii_start().strip_prefix(b":")?;
+        let value = rest.trim_ascii_start().strip_prefix(b"\"")?;
+        let end = memchr::memchr(b'"', &value[..value.len().min(128)])?;
+        Some(&value[..end])
+    })
 }
 
 #[cfg(test)]
@@ -45,6 +58,15 @@ mod tests {
         let copy = of_fields(br#"{"sessionId":"other", "uuid" : "a-1"}"#, &["uuid"]);
         assert_eq!(original, copy);
         assert_ne!(original, of_fields(br#"{"uuid":"b-2"}"#, &["uuid"]));
+    }
+
+    #[test]
+    fn copies_under_other_names_share_the_id_of_their_session() {
+        let head = br#"{"type":"session.start","sessionId":"s-0123-4567","id":"e1"}"#;
+        assert_eq!(of_session_field("copilot", head).len(), 1);
+        assert_eq!(of_session_field("copilot", head), of_session_field("copilot", br#"{"sessionId": "s-0123-4567"}"#));
+        assert_ne!(of_session_field("copilot", head), of_session_field("gemini", head));
+        assert_eq!(of_session_field("copilot", br#"{"sessionId":""}"#), Vec::<u64>::new(), "an empty id is none");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use belay_core::{InterventionLevel, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::advice::{Advice, advice};
 use super::labels::LabelStyle;
 use crate::loop_tracker::{Confidence, Loop, PlannedIntervention};
 use crate::run::RuleSet;
@@ -195,6 +196,10 @@ pub struct TotalLine {
     pub copied_files: u64,
     /// Sessions that a filter excluded.
     pub left_out: u64,
+    /// Files in the given directories that look like sessions but have an unknown format.
+    pub unknown_files: u64,
+    /// The patterns whose loops cost most after the first nudge, with what would have stopped them.
+    pub advice: Vec<Advice>,
 }
 
 fn known(at: Timestamp) -> Option<Timestamp> {
@@ -304,5 +309,7 @@ pub fn total(totals: &Totals, variants: &[RuleSet], at: usize) -> Line {
         damaged_files: totals.damaged_files,
         copied_files: totals.copied_files,
         left_out: totals.left_out,
+        unknown_files: totals.unknown_files,
+        advice: advice(totals),
     }))
 }

@@ -10,6 +10,7 @@ use belay_core::prices::Prices;
 use belay_core::printable::single_line;
 use jiff::tz::TimeZone;
 
+use super::advice::advice;
 use super::format::{bytes, date_range, day, money, money_or_dash, percent, under_reported};
 use super::labels::{project, short};
 use crate::totals::{GroupTotals, RankedLoop, Totals};
@@ -34,6 +35,7 @@ pub fn text(totals: &Totals, zone: &TimeZone) -> String {
     }
     head(&mut out, totals, zone);
     loops(&mut out, totals);
+    what_to_do(&mut out, totals);
     worst(&mut out, totals, zone);
     let agents = totals.agents.iter().map(|(id, group)| (agent_name(id).to_owned(), *group)).collect();
     table(&mut out, "By agent", agents, Order::Cost);
@@ -150,6 +152,24 @@ fn loops(out: &mut String, totals: &Totals) {
         "\n\"Saved\" is what was spent in a loop after the step that would have stopped it, until the session\n\
          moved again for good: progress after which the repetition was not seen, a person's turn, or its end.\n\
          Confidence is high if the repetition continued three times or more after that step, low if it did not.\n",
+    );
+}
+
+/// The patterns that cost most, with the command or rule that would have stopped them.
+fn what_to_do(out: &mut String, totals: &Totals) {
+    let advice = advice(totals);
+    if advice.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nWhat cost most, and what would have stopped it");
+    for one in &advice {
+        let _ = writeln!(out, "  {}: {}, {}", one.pattern, pluralize(one.loops, "loop"), spent(&one.after_nudge));
+        let _ = writeln!(out, "      {}", one.practice);
+        let _ = writeln!(out, "      {}", one.command);
+    }
+    let _ = writeln!(
+        out,
+        "  Belay nudges and pauses in agents that run under `belay run` or have its hooks (`belay init`)."
     );
 }
 
@@ -290,6 +310,9 @@ fn damage(out: &mut String, totals: &Totals) {
     let _ = write!(out, "\nRead {}, {}", pluralize(totals.files, "file"), bytes(totals.tally.bytes));
     if totals.left_out > 0 {
         let _ = write!(out, "; {} excluded", pluralize(totals.left_out, "session"));
+    }
+    if totals.unknown_files > 0 {
+        let _ = write!(out, "; {} left out, of an unknown format", pluralize(totals.unknown_files, "file"));
     }
     out.push_str(".\n");
     copies(out, totals);

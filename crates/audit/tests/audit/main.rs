@@ -32,6 +32,7 @@ pub(crate) fn audit_with(paths: &[&Path], filter: SessionFilter, variants: &[Rul
     let settings = ReplayOptions { variants, zone: TimeZone::UTC, keep_notices: true };
     let mut written = Vec::new();
     let mut collector = Collector::new(variants, filter, LabelStyle::Files, Some(&mut written));
+    collector.add_unknown_files(found.left_out_count);
     belay_audit::run(found.sources, &settings, None, &Progress::default(), |told| collector.add(told));
     let report = collector.finish().expect("memory can be written to");
     let lines = written.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

@@ -278,3 +278,60 @@ fn too_few_output_tokens_are_said() {
     let text = audit(&[folder.path()]).text(folder.path());
     assert!(text.contains("one response reports fewer output tokens than the text has"), "{text}");
 }
+
+/// An opencode export with two calls. A redacted one has other call ids; the ids of parts stay.
+fn opencode_export(redacted: bool) -> String {
+    let tool = |n: u32| {
+        let call = if redacted { format!("****{n}") } else { format!("call_{n}") };
+        serde_json::json!({
+            "id": format!("prt_{n}"), "sessionID": "ses_0123456789", "type": "tool", "callID": call, "tool": "bash",
+            "state": {"status": "completed", "input": {"command": format!("ls {n}")}, "output": format!("file {n}"),
+                "time": {"start": 1_772_352_000_000_u64 + u64::from(n), "end": 1_772_352_001_000_u64 + u64::from(n)}},
+        })
+    };
+    let answer = serde_json::json!({
+        "info": {"id": "msg_1", "sessionID": "ses_0123456789", "role": "assistant", "time": {"created": 1_772_352_000_000_u64}},
+        "parts": [tool(1), tool(2)],
+    });
+    let info =
+        serde_json::json!({"id": "ses_0123456789", "directory": "/p", "time": {"created": 1_772_352_000_000_u64}});
+    serde_json::json!({"info": info, "messages": [answer]}).to_string()
+}
+
+#[test]
+fn copies_of_one_session_under_other_names_count_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("mine.json"), opencode_export(false)).expect("the export is written");
+    std::fs::write(folder.path().join("to-share.json"), opencode_export(true)).expect("the export is written");
+    let total = audit(&[folder.path()]).of("total")[0].clone();
+    assert_eq!((total["calls"].as_u64(), total["sessions"].as_u64()), (Some(2), Some(1)), "{total}");
+    assert_eq!(total["copied_files"].as_u64(), Some(1));
+}
+
+#[test]
+fn the_report_says_what_would_have_stopped_the_costs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut history = History::new(1, "shop");
+    history.prompt("Install it").works(1).stuck(8);
+    history.write(folder.path());
+    let audited = audit(&[folder.path()]);
+    let total = audited.of("total")[0].clone();
+    let advice = &total["advice"][0];
+    assert_eq!(advice["pattern"], "exact_repeat", "{total}");
+    assert_eq!(advice["command"], "belay config set detect.patterns.exact_repeat.pause_at 4");
+}
+
+#[test]
+fn files_of_an_unknown_format_are_in_the_total() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut history = History::new(1, "shop");
+    history.prompt("Look around").works(2).write(folder.path());
+    std::fs::write(folder.path().join("other.jsonl"), "{\"made\":\"by another tool\"}\n").expect("the file is written");
+    let audited = audit(&[folder.path()]);
+    assert_eq!(audited.of("total")[0]["unknown_files"], 1);
+    assert!(
+        audited.text(folder.path()).contains("1 file left out, of an unknown format"),
+        "{}",
+        audited.text(folder.path())
+    );
+}

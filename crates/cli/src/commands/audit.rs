@@ -74,6 +74,7 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
     let out = context.out.json.then(|| BufWriter::new(io::stdout()));
     let mut tuning = Tuning::default();
     let mut collector = Collector::new(&variants, filter.clone(), names, out);
+    collector.add_unknown_files(found.left_out_count);
     let progress = Progress::default();
     let bytes = found.sources.iter().map(|source| source.bytes).sum();
     let show = !context.out.json && !context.global.quiet;

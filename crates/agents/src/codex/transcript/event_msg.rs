@@ -22,11 +22,14 @@ impl CodexParser {
                 if let (Some(total), Some(last)) = (info.total_token_usage.0, info.last_token_usage.0)
                     && self.last_total != Some(total)
                 {
+                    // The total also knows of steps that were not recorded, such as a compaction.
+                    let since = self.last_total.and_then(|before| total.since(before));
+                    let step = since.filter(|step| step.sum() > last.sum()).unwrap_or(last);
                     self.last_total = Some(total);
                     // A tail that starts in the middle of a file does not show whether a record has reported this
                     // before.
                     if self.started && !self.has_usage_records {
-                        self.usage(None, last, builder);
+                        self.usage(None, step, builder);
                     }
                 }
             }

@@ -94,6 +94,24 @@ pub(super) struct Tokens {
     pub(super) output_tokens: LenientU64,
 }
 
+impl Tokens {
+    /// What came since an earlier total; `None` if the count has started anew.
+    pub(super) fn since(self, before: Self) -> Option<Self> {
+        let step = |now: LenientU64, then: LenientU64| now.0.checked_sub(then.0).map(LenientU64);
+        Some(Self {
+            input_tokens: step(self.input_tokens, before.input_tokens)?,
+            cached_input_tokens: step(self.cached_input_tokens, before.cached_input_tokens)?,
+            cache_write_input_tokens: step(self.cache_write_input_tokens, before.cache_write_input_tokens)?,
+            output_tokens: step(self.output_tokens, before.output_tokens)?,
+        })
+    }
+
+    /// Input, which includes what came from the cache, and output.
+    pub(super) fn sum(self) -> u64 {
+        self.input_tokens.0.saturating_add(self.output_tokens.0)
+    }
+}
+
 impl From<Tokens> for belay_core::event::Usage {
     fn from(tokens: Tokens) -> Self {
         usage_with_cached_input(
