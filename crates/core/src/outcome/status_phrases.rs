@@ -339,7 +339,6 @@ const EMPTY_TEXTS: &[&str] = &[
     "undefined",
 ];
 
-/// Fixed confirmations.
 /// Receipts of something that was started and goes on.
 const START_PHRASES: &[&str] = &[
     "agent launched successfully",
@@ -363,6 +362,7 @@ const START_PHRASES: &[&str] = &[
     "\"status\": \"async_launched\"",
 ];
 
+/// Fixed confirmations.
 const ACKNOWLEDGEMENTS: &[&str] = &[
     "todos have been modified successfully",
     "todo list updated",

@@ -179,8 +179,24 @@ fn calls_of_a_sub_agent_count_in_its_own_session_only() {
     assert_eq!(conversation.counted(), (1, 1, 1, 0));
 }
 
-/// A Codex session under `belay run`: hooks or a proxy report calls, a watcher reports files.
+/// Four rounds of one failing run under `belay run`, where a watcher reports that these files changed each time.
 fn watched_runs(files: &[&str]) -> Vec<(String, u64)> {
+    let output = "E   ModuleNotFoundError: No module named 'app'\n1 error in 0.1s";
+    let returned = |id| ToolReturned::new(id, None, Some(2), output);
+    watched("shell", &json!({"command": "pytest -q | tee test.txt"}), returned, files, |path, round| {
+        Digest::of(format!("{path} {round}"))
+    })
+}
+
+/// Four rounds of one call that a hook reports, with the contents of files that a watcher reports meanwhile: the nudges and
+/// pauses that follow.
+fn watched(
+    tool: &str,
+    input: &serde_json::Value,
+    returned: impl Fn(Option<String>) -> ToolReturned,
+    files: &[&str],
+    content: impl Fn(&str, u32) -> Digest,
+) -> Vec<(String, u64)> {
     let key = SessionKey::new("codex", "s");
     let (mut session, rules) = (Session::new(key.clone()), Rules::default());
     let mut found = Vec::new();
@@ -198,8 +214,7 @@ fn watched_runs(files: &[&str]) -> Vec<(String, u64)> {
     };
     for round in 0..4 {
         let id = Some(format!("call-{round}"));
-        let input = json!({"command": "pytest -q | tee test.txt"});
-        apply(Source::Hook, Body::ToolCalled(ToolCalled::new(id.clone(), None, "shell", &input)));
+        apply(Source::Hook, Body::ToolCalled(ToolCalled::new(id.clone(), None, tool, input)));
         for path in files {
             apply(
                 Source::Watcher,
@@ -207,15 +222,14 @@ fn watched_runs(files: &[&str]) -> Vec<(String, u64)> {
                     path: (*path).to_owned(),
                     change: ChangeKind::Modified,
                     before: None,
-                    after: Some(Digest::of(format!("{path} {round}"))),
+                    after: Some(content(path, round)),
                     added: None,
                     removed: None,
                     call: None,
                 }),
             );
         }
-        let output = "E   ModuleNotFoundError: No module named 'app'\n1 error in 0.1s";
-        apply(Source::Hook, Body::ToolReturned(ToolReturned::new(id, None, Some(2), output)));
+        apply(Source::Hook, Body::ToolReturned(returned(id)));
     }
     found
 }
@@ -231,6 +245,15 @@ fn caches_and_logs_that_a_call_writes_do_not_hide_its_repetition() {
 fn a_file_that_a_call_writes_each_time_is_a_part_of_its_outcome() {
     let found = watched_runs(&["test.txt"]);
     assert_eq!(found.first().map(|(_, call)| *call), Some(2), "{found:?}");
+}
+
+#[test]
+fn a_watcher_that_sees_a_repeated_write_does_not_hide_it() {
+    let input = json!({"file_path": "/r/a.md", "content": "hello"});
+    let returned = |id| ToolReturned::new(id, None, None, "File created successfully");
+    let found = watched("Write", &input, returned, &["/r/a.md"], |_, _| Digest::of("hello"));
+    // The first write changed the file, so the second is the first that did not.
+    assert_eq!(found.first(), Some(&("repeated_mutation".to_owned(), 3)), "{found:?}");
 }
 
 /// The statuses of one call after each event, when its result, its exit code and a second report of the result arrive in

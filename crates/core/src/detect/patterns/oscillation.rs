@@ -6,7 +6,7 @@ use crate::detect::wording::describe_call;
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
-use crate::session::Call;
+use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "oscillation",
@@ -62,8 +62,9 @@ pub(super) fn shows_nothing_new(check: Option<&Call>, before: Option<&Call>) -> 
     }
 }
 
+/// An edit that was accepted. What a watcher saw may be the same one.
 fn changes(call: &Call) -> bool {
-    call.changes_file() && call.succeeded()
+    call.changes_file() && call.succeeded() && !call.is(CallFlags::EXTERNAL)
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

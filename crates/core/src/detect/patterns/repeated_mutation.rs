@@ -42,7 +42,9 @@ fn takes_away(other: &Call, edit: &Call) -> bool {
     let opposite = other.before.equals_if_known(edit.after) && other.after == edit.before;
     // What is written as a whole is gone after any other edit.
     let removes = opposite || other.is(CallFlags::OVERWRITES) || edit.is(CallFlags::OVERWRITES) && other.changes_file();
-    other.succeeded() && removes && other.target.equals_if_known(edit.target)
+    // What a watcher saw may be this very edit.
+    let edits = other.succeeded() && !other.is(CallFlags::EXTERNAL);
+    edits && removes && other.target.equals_if_known(edit.target)
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -27,7 +27,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut seen = 1;
     for other in context.earlier(rule.window).filter(|other| is_loop_candidate(other)) {
         // An accepted edit is a change, also if it was made before.
-        if other.is(CallFlags::NEW_CHANGE) || other.edits() && other.succeeded() {
+        let edits = other.edits() && other.succeeded() && !other.is(CallFlags::EXTERNAL);
+        if other.is(CallFlags::NEW_CHANGE) || edits {
             break;
         }
         seen += 1;
