@@ -190,7 +190,9 @@ fn child() {
             let store = belay_store::open(&StoreUrl::local(format!("{path}/belay.db")), Access::Write).unwrap();
             let engine = RefCell::new(Engine::new(store, EngineOptions::default()));
             loop {
-                spool.take_in(&engine, usize::MAX).unwrap();
+                if spool.take_in(&engine, usize::MAX).unwrap().files > 0 {
+                    std::io::stdout().write_all(b"\n: taken in\n").unwrap();
+                }
             }
         }
         name => {
@@ -210,6 +212,12 @@ fn start(dir: &TestDir, role: &str) -> Child {
     command.env(KILLED, format!("{role} {}", dir.0.path().display())).stdout(Stdio::piped()).spawn().unwrap()
 }
 
+/// What a process prints.
+fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    lines.filter_map(|line| line.strip_prefix(": ").map(str::to_owned))
+}
+
 #[test]
 fn saved_events_survive_sigkill_and_count_once() {
     let dir = TestDir::new();
@@ -218,10 +226,12 @@ fn saved_events_survive_sigkill_and_count_once() {
     for round in 0..KILLS {
         let mut saver = start(&dir, &format!("saver-{round}"));
         let mut taker = start(&dir, "take");
-        let lines = BufReader::new(saver.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let mut ids = lines.filter_map(|line| line.strip_prefix(": ").map(str::to_owned));
-        // Both are killed after a different number of files.
+        let mut ids = lines(&mut saver);
+        // Both are killed after a different number of files; every other time while events are being recorded.
         saved.extend(ids.by_ref().take(round * 7 % 12 + 1));
+        if round % 2 == 1 {
+            assert_eq!(lines(&mut taker).next().as_deref(), Some("taken in"));
+        }
         taker.kill().unwrap();
         saver.kill().unwrap();
         saved.extend(ids);
