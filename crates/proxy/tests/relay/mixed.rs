@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use belay_core::{Body, Event};
 use tokio::io::AsyncReadExt;
