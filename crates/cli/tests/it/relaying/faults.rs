@@ -73,8 +73,7 @@ fn a_pause_holds_requests_if_the_store_is_damaged_newer_or_gone() {
         store.pragma_update(None, "user_version", 99).unwrap();
     };
     let delete = |path: &Path| std::fs::remove_file(path).unwrap();
-    let faults: [(&str, &dyn Fn(&Path)); 3] = [("damaged", &damage), ("newer", &newer), ("deleted", &delete)];
-    for (name, fault) in faults {
+    for (name, fault) in [("damaged", damage as fn(&Path)), ("newer", newer), ("deleted", delete)] {
         let stopped = Relaying::held();
         fault(&stopped.database());
         stopped.start(None).holds_the_held_session_only(name);
