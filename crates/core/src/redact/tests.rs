@@ -1,5 +1,6 @@
 //! Every rule, text that must survive, and idempotence.
 
+mod lookalikes;
 mod provider_table;
 mod secret_table;
 
