@@ -96,7 +96,7 @@ pub struct ProcessChain {
 pub enum ChainEnd {
     /// At the first process of the system or container.
     Complete,
-    /// After [`MAX_CHAIN`] processes: there are more.
+    /// After 1,024 processes: there are more.
     TooLong,
     /// At a process that cannot be read, such as one that the system hides.
     Unreadable(u32),

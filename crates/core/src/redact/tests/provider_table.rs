@@ -237,7 +237,7 @@ const SECRETS: &[(&str, &str)] = &[
     ("sanity", "SANITY_TOKEN=sk{a:80}"),
     ("algolia", "ALGOLIA_ADMIN_KEY={x:32}"),
     ("typeform", "tfp_{a:44}_{a:14}"),
-    ("calendly", "CALENDLY_TOKEN=eyJraWQiOiIxIn0.eyJpc3MiOiJodHRwcyJ9.{a:80}"),
+    ("calendly", "CALENDLY_TOKEN=eyJraWQiOiIxIn0.eyJpc3MiOiJ4In0.{a:80}"),
     ("databricks", "dapi{x:32}"),
     ("databricks oauth", "dose{x:32}"),
     ("snowflake", "snowsql --authenticator oauth --token ver:1-hint:{d:10}-ETMsDg{a:120}"),
