@@ -66,17 +66,30 @@ impl Workspace {
     }
 }
 
-/// Checks that the objects of a tree that are not in another one hold what their names say. Git does not when it reads
-/// them, and an agent can write any file of the object database.
+/// Checks that the objects in which two trees differ hold what their names say, on both sides: a forged base would hide
+/// changes. Git does not when it reads them, and an agent can write any file of the object database.
 pub(super) fn verify(git: &Git, from: &str, to: &str) -> Result<(), WorkspaceError> {
-    let objects = git.run(&["rev-list", "--objects", "--no-object-names", to, &format!("^{from}")])?;
-    if objects.is_empty() {
+    if from == to {
         return Ok(());
+    }
+    let listed = git.run(&["diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--no-abbrev", from, to])?;
+    let mut parts = split_nul(&listed);
+    let mut objects = format!("{from}\n{to}\n");
+    while let (Some(head), Some(_path)) = (parts.next(), parts.next()) {
+        let head = String::from_utf8_lossy(head);
+        let fields: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        let [mode_before, mode_after, before, after, _] = fields[..] else { continue };
+        for (mode, object) in [(mode_before, before), (mode_after, after)] {
+            // The commit of a submodule is in another repository.
+            if !matches!(mode, "000000" | "160000") {
+                objects.extend([object, "\n"]);
+            }
+        }
     }
     let failed = |source| WorkspaceError::Io { what: "cannot create a temporary directory".to_owned(), source };
     let dir = tempfile::Builder::new().prefix("belay-objects-").tempdir().map_err(failed)?;
     let pack = |name: &str| dir.path().join(name).into_os_string();
-    let name = git.run_with(&["pack-objects".as_ref(), "-q".as_ref(), &*pack("objects")], &objects)?;
+    let name = git.run_with(&["pack-objects".as_ref(), "-q".as_ref(), &*pack("objects")], objects.as_bytes())?;
     let name = format!("objects-{}.pack", String::from_utf8_lossy(&name).trim());
     // It computes the names again.
     let verified = git.output(&["verify-pack".as_ref(), &*pack(&name)], b"")?;

@@ -62,8 +62,10 @@ impl Workspace {
             return Ok(Landed::AlreadyThere);
         };
         let (git, refs) = (self.person_git(repo)?, self.person_refs(repo));
+        if let Some(objects) = self.objects()? {
+            compare::verify(&objects, self.base.as_str(), tree.as_str())?;
+        }
         let landing = Landing { workspace: self, repo, base_commit, git, refs, tree };
-        compare::verify(&landing.git, self.base.as_str(), tree.as_str())?;
         let landed = match how {
             Land::Merge | Land::MergeCommits => landing.merge(message, how)?,
             Land::Apply => landing.apply()?,

@@ -196,6 +196,37 @@ fn an_object_under_the_name_of_another_is_neither_shown_nor_landed() {
     assert_eq!(project.git(&["status", "--porcelain"]), "");
 }
 
+/// Puts the content of one object under the name of another.
+fn forge(project: &Project, name: &str, content: &str) {
+    let object = |id: &str| project.folder.join(".git/objects").join(&id[..2]).join(&id[2..]);
+    std::fs::remove_file(object(name)).expect("removed");
+    std::fs::copy(object(content), object(name)).expect("copied");
+}
+
+#[test]
+fn a_forged_base_does_not_hide_a_change() {
+    for path in ["src/lib.rs", "src"] {
+        let project = Project::new();
+        let workspace = project.create(Mode::Worktree);
+        let base = workspace.base().clone();
+        write(&workspace.dir().join("src/lib.rs"), "evil\n");
+        let first = workspace.snapshot("round-1").expect("a tree");
+        write(&workspace.dir().join("src/lib.rs"), "evil\nharmless\n");
+        write(&workspace.dir().join("src/new.rs"), "new\n");
+        let tree = workspace.snapshot("round-2").expect("a tree");
+        let id = |tree: &TreeId, path: &str| project.git(&["rev-parse", &format!("{tree}:{path}")]).trim().to_owned();
+        forge(&project, &id(&base, path), &id(&first, path));
+        let shown = project.git(&["diff", base.as_str(), tree.as_str()]);
+        assert!(!shown.contains("+evil"), "git believes the name: {shown}");
+        let error = workspace.diff(&base, &tree).expect_err("refused");
+        assert!(matches!(error, WorkspaceError::Forged { .. }), "{path}: {error}");
+        for how in [Land::Merge, Land::Apply] {
+            let error = workspace.land(&tree, how, "x").expect_err("refused");
+            assert!(matches!(error, LandError::Workspace(WorkspaceError::Forged { .. })), "{path}: {error}");
+        }
+    }
+}
+
 #[test]
 fn settings_of_the_agent_do_not_change_a_snapshot() {
     let project = Project::new();
