@@ -38,6 +38,7 @@ mod programs;
 mod remove;
 mod restore;
 mod snapshot;
+mod special_files;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -221,16 +222,19 @@ impl Workspace {
         let (Some((repository, git_dir)), Some(repo)) = (self.repository_git(), self.repository()) else {
             return Ok(None);
         };
+        let own = self.made_own_git()?;
+        special_files::check_work_tree(self.root())?;
         self.programs.check(&repository, git_dir, &repo.common_dir)?;
-        Ok(self.made_own_git()?.map(|own| own.files(self.root(), &self.env).with_cancel(&self.cancel)))
+        Ok(own.map(|own| own.files(self.root(), &self.env).with_cancel(&self.cancel)))
     }
 
     /// Git for the files in the person's folder.
     fn person_git(&self, repo: &Repository) -> Result<Git, WorkspaceError> {
-        self.programs.check(&self.person_refs(repo), &repo.git_dir, &repo.common_dir)?;
         let Some(own) = self.made_own_git()? else {
             return Err(WorkspaceError::NoGit { folder: self.folder.clone() });
         };
+        special_files::check_work_tree(&repo.root)?;
+        self.programs.check(&self.person_refs(repo), &repo.git_dir, &repo.common_dir)?;
         own.use_sparse_patterns(&repo.git_dir)?;
         let git = own.files(&repo.root, &self.env).with_cancel(&self.cancel);
         Ok(git.with_env("GIT_INDEX_FILE", repo.git_dir.join("index")))
@@ -248,8 +252,11 @@ impl Workspace {
 
     /// Git for the refs of the repository, which outlive the worktree; `None` without git. It reads no files, so that no
     /// setting makes it run a program.
-    fn refs(&self) -> Option<Git> {
-        self.repository().map(|repo| repo.shared_git(&self.env).with_cancel(&self.cancel))
+    fn refs(&self) -> Result<Option<Git>, WorkspaceError> {
+        let Some(repo) = self.repository() else { return Ok(None) };
+        // Of an index, Belay makes a copy.
+        special_files::check_git_dir(&repo.common_dir, &["index"])?;
+        Ok(Some(repo.shared_git(&self.env).with_cancel(&self.cancel)))
     }
 
     /// Git in the git directory that the agent uses, for HEAD, and that directory; `None` without git.
@@ -286,10 +293,11 @@ impl Workspace {
         let (Some(own), Some((repository, git_dir))) = (self.own_git(), self.repository_git()) else {
             return Ok(None);
         };
+        let refs = self.refs()?;
         if !own.exists() {
             let git = match git_dir.is_dir() {
                 true => Some(repository),
-                false => self.refs(),
+                false => refs,
             };
             git.map_or(Ok(()), |git| own.make(&git, git_dir, Some(&self.programs)))?;
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Mode;
 use super::error::WorkspaceError;
 use super::git::{Environment, Git, path_text, split_nul};
+use super::special_files;
 
 /// Changed files that are listed.
 const MAX_LISTED_FILES: usize = 100;
@@ -83,6 +84,10 @@ impl FolderState {
 
 /// Looks at a folder. Nothing is changed, not even git's index.
 pub fn inspect(folder: &Path, env: &Environment) -> Result<FolderState, WorkspaceError> {
+    if let Some(found) = belay_fs::repository::Repository::find(folder) {
+        special_files::check_git_dir(&found.git_dir, &[])?;
+        special_files::check_work_tree(&found.root)?;
+    }
     let mut state = FolderState {
         repository: Repository::find(folder, env)?,
         head: None,

@@ -38,7 +38,7 @@ impl Workspace {
     /// Keeps a tree as the branch `belay/<id>`, so that the worktree may be removed. Returns the branch; `None` if
     /// the workspace is the person's folder.
     pub fn archive(&self, tree: &TreeId) -> Result<Option<String>, WorkspaceError> {
-        let (Kind::Worktree { branch, base_commit, .. }, Some(objects)) = (&self.kind, self.refs()) else {
+        let (Kind::Worktree { branch, base_commit, .. }, Some(objects)) = (&self.kind, self.refs()?) else {
             return Ok(None);
         };
         let worktree = match self.git() {
@@ -73,7 +73,7 @@ impl Workspace {
     /// Removes the worktree if `tree` has landed or is archived, its files are that tree, nothing was committed
     /// since, and no session works in it. Ignored files go with it. The branch and the snapshots stay.
     pub fn remove(&self, tree: &TreeId, live_sessions: bool) -> Result<Removed, WorkspaceError> {
-        let (Kind::Worktree { root, branch, .. }, Some(objects)) = (&self.kind, self.refs()) else {
+        let (Kind::Worktree { root, branch, .. }, Some(objects)) = (&self.kind, self.refs()?) else {
             return Ok(Removed::Nothing);
         };
         if live_sessions && root.exists() {
@@ -129,7 +129,7 @@ impl Workspace {
 
     /// Deletes the snapshots of the workspace, which keep their objects alive. Its worktree and branch stay.
     pub fn forget_snapshots(&self) -> Result<(), WorkspaceError> {
-        if let Some(git) = self.refs() {
+        if let Some(git) = self.refs()? {
             create::delete_refs(&git, &self.id)?;
         }
         self.own_git().map_or(Ok(()), |own| own.remove())?;

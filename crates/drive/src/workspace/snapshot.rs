@@ -40,7 +40,7 @@ impl Workspace {
 
     /// Keeps a tree, and the commit that was checked out with it, alive under a name.
     pub(super) fn keep(&self, tree: &str, name: &str, head: Option<&str>) -> Result<(), WorkspaceError> {
-        let Some(git) = self.refs() else { return Ok(()) };
+        let Some(git) = self.refs()? else { return Ok(()) };
         let parents: Vec<&str> = head.into_iter().collect();
         let message = format!("belay: {name} of {}", self.id);
         let commit = git.as_belay().commit_tree(tree, &parents, &message)?;

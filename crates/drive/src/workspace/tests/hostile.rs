@@ -296,3 +296,55 @@ fn line_endings_and_filters_survive_a_restore() {
     workspace.restore(&tree).expect("restored");
     assert_eq!(read(workspace.dir().join("y.shift")).trim_end(), "def");
 }
+
+/// Without the check, git waits for the other end of the FIFO until the limit of its duration.
+#[test]
+fn a_fifo_that_git_would_read_is_refused() {
+    let fifo = |path: &Path| {
+        let _ = std::fs::remove_file(path);
+        assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+    };
+    for path in [
+        "worktrees/t1/.gitignore",
+        "worktrees/t1/src/.gitattributes",
+        "worktrees/t1/target/.gitignore",
+        "worktrees/t1/nested/.git/HEAD",
+        "project/.gitattributes",
+        "project/.git/HEAD",
+        "project/.git/config",
+        "project/.git/packed-refs",
+        "project/.git/info/exclude",
+        "project/.git/objects/info/alternates",
+        "project/.git/worktrees/t1/HEAD",
+        "project/.git/worktrees/t1/config.worktree",
+    ] {
+        let project = Project::new();
+        let workspace = project.create(Mode::Worktree);
+        write(&workspace.dir().join("c.txt"), "c\n");
+        let tree = workspace.snapshot("round-1").expect("a tree");
+        let path = project.temp.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fifo(&path);
+        let error = workspace.land(&tree, Land::Merge, "x").map(drop).map_err(|error| error.to_string());
+        let mut errors = vec![error];
+        if !path.starts_with(&project.folder) || path.starts_with(project.folder.join(".git")) {
+            errors.push(workspace.snapshot("round-2").map(drop).map_err(|error| error.to_string()));
+            errors.push(workspace.archive(&tree).map(drop).map_err(|error| error.to_string()));
+        }
+        if path.starts_with(&project.folder) {
+            errors.push(inspect(&project.folder, &project.env()).map(drop).map_err(|error| error.to_string()));
+        } else {
+            assert_eq!(errors.remove(0), Ok(()), "landing reads no files of the worktree");
+        }
+        for error in errors {
+            assert!(error.as_ref().is_err_and(|error| error.contains("git cannot read")), "{error:?}");
+        }
+    }
+    let project = Project::new();
+    let pipe = project.temp.path().join("pipe");
+    fifo(&pipe);
+    let workspace = project.create(Mode::InPlace);
+    std::os::unix::fs::symlink(&pipe, project.folder.join(".git/packed-refs")).expect("a link");
+    let error = workspace.snapshot("round-1").expect_err("refused");
+    assert!(error.to_string().contains("packed-refs"), "{error}");
+}
