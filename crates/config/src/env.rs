@@ -105,7 +105,7 @@ impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for EnvSnapshot {
 
 /// What a hook takes from its environment.
 const HOOK_VARIABLES: &[&str] =
-    &["BELAY_SESSION", "BELAY_HOOK_TIMEOUT", "CI", "PATH", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
+    &["BELAY_SESSION", "BELAY_HOOK_TIMEOUT", "CI", "PATH", "LANG", "LC_ALL", "USER", "LOGNAME"];
 
 /// What `belay run` sets for the agent's own commands.
 const RUN_VARIABLES: &[&str] = &["BELAY_HOME", "BELAY_UPSTREAMS"];

@@ -55,8 +55,12 @@ const VARIABLES_OF_PERSON: &[&str] = &[
 ];
 
 /// What the resident process inherits from an agent: nothing that says where its files, its certificates, a proxy or the
-/// desktop's message bus are.
-const VARIABLES_OF_AGENT: &[&str] = &["USER", "LOGNAME", "LANG", "LC_ALL", "TZ"];
+/// desktop's message bus are. `TZ` is missing because it may name a file: a FIFO would block every page, `/dev/zero` has
+/// no end.
+const VARIABLES_OF_AGENT: &[&str] = &["USER", "LOGNAME", "LANG", "LC_ALL"];
+
+/// Where the programs of a system are. Root can write to any directory, and so can an agent that runs as root.
+const DIRECTORIES_FOR_ROOT: &[&str] = &["/usr", "/bin", "/sbin", "/opt", "/nix", "/run/current-system"];
 
 /// What `belay run` and `belay exec` set for one run. A resident process outlives it.
 const VARIABLES_OF_RUN: &[&str] = &["BELAY_SESSION", "BELAY_UPSTREAMS", "BELAY_HOME"];
@@ -75,7 +79,9 @@ impl StartedBy<'_> {
                 // The desktop's message bus is in the runtime directory.
                 let own = env.clone().with_home_of_user().with_runtime_dir_of_user();
                 let mut picked = pick(&own, &mut VARIABLES_OF_AGENT.iter().copied().chain(["HOME", "XDG_RUNTIME_DIR"]));
-                picked.extend(env.get("PATH").and_then(system_directories).map(|path| ("PATH".to_owned(), path)));
+                let is_root = rustix::process::geteuid().is_root();
+                let path = env.get("PATH").and_then(|path| system_directories(path, is_root));
+                picked.extend(path.map(|path| ("PATH".to_owned(), path)));
                 picked
             }
         }
@@ -83,13 +89,16 @@ impl StartedBy<'_> {
 }
 
 /// The directories of a search path that only root can write to: the resident process starts git and others by name, also
-/// for other projects than the one that has prepared this path.
-fn system_directories(path: &OsStr) -> Option<OsString> {
-    let is_system = |dir: &PathBuf| {
-        let found = std::fs::metadata(dir).ok().filter(|found| dir.is_absolute() && found.is_dir());
-        found.is_some_and(|found| found.uid() == 0 && found.mode() & 0o022 == 0)
+/// for other projects than the one that has prepared this path. Links are resolved, since they may lead elsewhere later.
+fn system_directories(path: &OsStr, is_root: bool) -> Option<OsString> {
+    let system_directory = |dir: PathBuf| {
+        let dir = dir.is_absolute().then(|| dir.canonicalize().ok()).flatten()?;
+        let found = std::fs::metadata(&dir).ok()?;
+        let is_known = || DIRECTORIES_FOR_ROOT.iter().any(|known| dir.starts_with(known));
+        let is_protected = found.is_dir() && found.uid() == 0 && found.mode() & 0o022 == 0;
+        (is_protected && (!is_root || is_known())).then_some(dir)
     };
-    std::env::join_paths(std::env::split_paths(path).filter(is_system)).ok()
+    std::env::join_paths(std::env::split_paths(path).filter_map(system_directory)).ok()
 }
 
 /// Starts the resident process unless another hook just did. Does not wait for it. It exits after being idle for

@@ -33,6 +33,7 @@ fn a_hook_hands_nothing_over_that_redirects_or_loosens() {
         "DBUS_SESSION_BUS_ADDRESS",
         "TMPDIR",
         "CI",
+        "TZ",
         "LD_PRELOAD",
     ];
     let writable = tempfile::tempdir().unwrap();
@@ -42,6 +43,18 @@ fn a_hook_hands_nothing_over_that_redirects_or_loosens() {
     let given = StartedBy::Agent(&env).variables();
     assert!(given.contains(&("PATH".to_owned(), "/usr/bin".into())), "{given:?}");
     assert!(given.iter().all(|(_, value)| value != "/hostile"), "{given:?}");
+}
+
+#[test]
+fn a_search_path_keeps_no_directory_that_an_agent_can_change_later() {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/usr/bin", dir.path().join("bin")).unwrap();
+    let path = dir.path().join("bin").into_os_string();
+    assert_eq!(system_directories(&path, false), Some("/usr/bin".into()), "the link may lead elsewhere later");
+    // Owned by root and writable for nobody else, but the agent may be root.
+    for (path, kept) in [("/etc:/usr/bin", "/usr/bin"), ("/usr/../etc", "")] {
+        assert_eq!(system_directories(path.as_ref(), true), Some(kept.into()), "{path}");
+    }
 }
 
 #[test]
