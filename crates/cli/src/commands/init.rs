@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use belay_agents::install::{BelayCommand, FileChange, HookInstaller, InstallContext, Scope, installer, installers};
 use belay_agents::spec::Maturity;
 use belay_agents::{UserDirs, find};
+use belay_config::{EnvSnapshot, Paths};
 use belay_fs::repository::Repository;
 use belay_hooks::install::{self, InstallRecord, UninstallPlan};
 use clap::Args;
@@ -191,6 +192,12 @@ fn own_path(context: &Context) -> std::io::Result<PathBuf> {
     Ok(named.filter(is_this_program).unwrap_or(exe))
 }
 
+/// Whether state and configuration are where the user has them without any option or variable.
+fn is_own_directory(context: &Context) -> bool {
+    let own = Paths::resolve(&EnvSnapshot::default().with_home_of_user(), None);
+    own.is_ok_and(|own| own.state() == context.paths.state() && own.config_file() == context.paths.config_file())
+}
+
 pub(crate) fn init(context: &Context, args: &InitArgs) -> CommandResult {
     let job = InstallJob::new(context, &args.which)?;
     let setting = job.setting();
@@ -200,6 +207,10 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> CommandResult {
             .hint("install one, or name it: `belay init --agent claude-code`"));
     }
     if !args.which.dry_run {
+        // Hooks with another directory take the next sessions out of the person's store and configuration.
+        if !is_own_directory(context) {
+            require_operator(context, OperatorArgs::default(), "init with another directory", None)?;
+        }
         context.paths.create()?;
     }
     let mut report = Report::new(context, "init", args.which.dry_run);

@@ -18,7 +18,7 @@ use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::operator::CallerTree;
+use crate::operator::{CallerTree, OperatorArgs, require_operator};
 
 /// How long a second instance waits for the first one to be ready.
 const OTHER_INSTANCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,6 +46,10 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ServeArgs) -> CommandResult {
+    // Settings of the resident process hold for every session.
+    if !context.flags()?.is_empty() {
+        require_operator(context, OperatorArgs::default(), "serve with --set", None)?;
+    }
     // The environment of an agent belongs to the repository that it works in.
     let of_person = if is_called_by_agent(context) { context.without_env_settings() } else { context.clone() };
     let context = &of_person;

@@ -123,6 +123,28 @@ fn every_command_that_weakens_supervision_is_for_a_person() {
 }
 
 #[test]
+fn an_agent_neither_starts_belay_with_other_settings_nor_moves_the_hooks() {
+    let world = world();
+    std::fs::create_dir_all(world.path("home/.claude")).unwrap();
+    world.write("evil/config.toml", "[detect]\ndry_run = true\n");
+    let evil = world.path("evil").display().to_string();
+    for args in [
+        "serve --no-http --idle-exit 1s --set detect.dry_run=true".to_owned(),
+        "--set webhook.url=http://127.0.0.1:1/ serve --no-http --idle-exit 1s".to_owned(),
+        format!("--home {evil} init --yes --agent claude"),
+        format!("--user-config {evil}/config.toml init --yes --agent claude"),
+    ] {
+        let said = agent_runs(&world, &args);
+        assert_eq!(said.code, Some(1), "{args}: {said:?}");
+        assert!(said.err.contains("called by an agent (claude, pid"), "{args}: {said:?}");
+    }
+    assert!(!world.path("home/.claude/settings.json").exists());
+    // A person may have asked for it.
+    let said = agent_runs(&world, "init --yes --agent claude");
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+#[test]
 fn an_agent_hides_a_session_only_if_no_person_is_needed() {
     let world = world();
     world.run_with(&["events", "post"], &lines(&[call("f1", "free", "ls")]));
