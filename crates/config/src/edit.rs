@@ -14,7 +14,7 @@ use crate::validate;
 use belay_fs::{FileMode, Links};
 
 /// A larger configuration file of the user is refused.
-const MAX_USER_FILE_BYTES: u64 = 16 * 1024 * 1024;
+pub(crate) const MAX_USER_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// An edit in progress. [`Edit::save`] writes it.
 #[derive(Debug)]

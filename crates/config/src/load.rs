@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use belay_fs::Links;
 use toml::{Table, Value};
 
 use crate::diagnostic::{ConfigError, Diagnostic};
+use crate::edit::MAX_USER_FILE_BYTES;
 use crate::env::{EnvSnapshot, VARIABLES};
 use crate::key::ConfigKey;
 use crate::layer::{Layer, Source, overlay};
@@ -135,7 +137,12 @@ impl<'p> Loader<'p> {
 
     fn user_layer(&self, stack: &mut LayerStack) -> Result<Option<Result<Layer, Vec<Diagnostic>>>, ConfigError> {
         let path = self.file.as_deref().unwrap_or(self.paths.config_file());
-        match std::fs::read_to_string(path) {
+        let text = match &self.file {
+            Some(named) => std::fs::read_to_string(named),
+            // Hooks read it, and a FIFO would hold them until the agent goes on without an answer.
+            None => belay_fs::read_regular_text(path, Links::Follow, MAX_USER_FILE_BYTES),
+        };
+        match text {
             Ok(text) => {
                 let source = Source::User(path.to_path_buf());
                 let layer = match self.strictness {

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use belay_fs::{FileMode, Links};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::project::ProjectFile;
-use belay_fs::FileMode;
+
+/// Maximum size of the list.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Whether a project file is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +43,7 @@ pub struct TrustedFile {
 impl TrustStore {
     /// Reads the list; a missing file is an empty list.
     pub fn load(path: &Path) -> io::Result<Self> {
-        match std::fs::read(path) {
+        match belay_fs::read_regular(path, Links::Follow, MAX_BYTES) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error),

@@ -1,13 +1,14 @@
 //! The log of the hook process, whose standard streams belong to the agent.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use belay_core::printable::single_line;
 use belay_core::{Excerpt, Timestamp};
+use belay_fs::Links;
 
 /// Size at which the file is rotated.
 const ROTATE_ABOVE_BYTES: u64 = 1024 * 1024;
@@ -39,7 +40,7 @@ pub(crate) fn append_once(logs: &Path, now: Timestamp, agent: &str, problem: &st
 }
 
 fn tail(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
+    let mut file = belay_fs::open_regular(path, Links::Follow).ok()?;
     let len = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(len.saturating_sub(TAIL_BYTES))).ok()?;
     let mut tail = Vec::new();
@@ -59,7 +60,8 @@ pub fn append(logs: &Path, now: Timestamp, agent: &str, problem: &str) {
     }
     let _ = std::fs::create_dir_all(logs);
     let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600);
+    // Opening a FIFO would wait for its reader, and the agent goes on without an answer.
+    options.append(true).create(true).mode(0o600).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     if let Ok(mut file) = options.open(path) {
         let line = format!("{now} {agent}: {}\n", message(problem));
         // One write, so that lines of several hooks do not mix.

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use belay_config::Paths;
 use belay_core::SessionKey;
 use belay_drive::run_dir;
-use belay_fs::FileMode;
+use belay_fs::{FileMode, Links};
 use belay_proxy::{Relay, UpstreamConfig, UpstreamConfigError};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ use crate::sync::lock;
 
 /// Maximum number of runs retained, newest first.
 const MAX_RUNS: usize = 1024;
+
+/// Maximum size of the file.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Runs with their own upstreams or an address.
 #[derive(Debug)]
@@ -66,7 +69,7 @@ impl StoredRun {
 impl RunStore {
     /// Loads the runs of the previous resident process.
     pub(crate) fn load(paths: &Paths) -> Self {
-        let runs = match std::fs::read(file(paths)) {
+        let runs = match belay_fs::read_regular(&file(paths), Links::Follow, MAX_BYTES) {
             Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
                 tracing::warn!(%error, "cannot read the stored runs");
                 Vec::new()

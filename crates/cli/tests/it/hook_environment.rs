@@ -224,3 +224,23 @@ fn settings_of_the_environment_cannot_be_overlooked() {
     assert!(doctor.out.contains(notice), "{doctor:?}");
     assert!(serve.get("/").contains(notice));
 }
+
+/// A hook that waits is one that its agent does not wait for: the call runs.
+#[test]
+fn a_fifo_in_the_state_directory_does_not_hold_a_hook() {
+    let world = furnished();
+    let command = installed_command(&world);
+    let hostile = Hostile::new(&world, command, "http://127.0.0.1:1/");
+    world.write("home/code/app/.belay.toml", "[detect]\ndry_run = true\n");
+    let mut call = payload("PreToolUse", "abc", "t1", "ls");
+    call["cwd"] = world.path("home/code/app").to_str().unwrap().into();
+    assert_eq!(hostile.hook(&call), "");
+    assert_eq!(world.run(&["pause", "abc"]).code, Some(0));
+    for below in ["trust.json", "logs/hook.log"] {
+        let path = world.state().join(below);
+        let _ = std::fs::remove_file(&path);
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+    call["tool_use_id"] = "t2".into();
+    assert!(hostile.hook(&call).contains("deny"), "it still decides");
+}
