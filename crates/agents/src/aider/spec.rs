@@ -14,7 +14,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: None,
     nested_env: &[],
     home_env: None,
-    project_instructions: &["CONVENTIONS.md", ".aider.conf.yml", ".aider.model.settings.yml"],
+    project_instructions: &["CONVENTIONS.md", ".aider.conf.yml", ".aider.model.settings.yml", ".env"],
     tools: &ToolTable::EMPTY,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(HISTORY_FILE)],

@@ -13,7 +13,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: Some("GEMINI_SESSION_ID"),
     nested_env: &["GEMINI_CLI", "GEMINI_PROJECT_DIR"],
     home_env: Some("GEMINI_CLI_HOME"),
-    project_instructions: &["GEMINI.md", ".gemini/"],
+    project_instructions: &["GEMINI.md", ".gemini/", ".env"],
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(".gemini/tmp")],

@@ -13,7 +13,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: None,
     nested_env: &["QWEN_CODE", "QWEN_PROJECT_DIR"],
     home_env: None,
-    project_instructions: &["QWEN.md", "AGENTS.md", ".qwen/"],
+    project_instructions: &["QWEN.md", "AGENTS.md", ".qwen/", ".env"],
     tools: &crate::gemini::tools::TABLE,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(".qwen/projects")],

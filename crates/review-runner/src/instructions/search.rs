@@ -16,6 +16,10 @@ const MAX_ENTRIES: usize = 5_000_000;
 /// Files and links that instructions import, and those that these import.
 const MAX_IMPORTS: usize = 2000;
 
+/// Keys of settings below which texts name files that an agent reads or runs: its hooks can tell it what to do.
+const KEYS_THAT_NAME_FILES: &[&str] =
+    &["hooks", "instructions", "mcpServers", "mcp", "context", "statusLine", "apiKeyHelper"];
+
 /// A search for the files that instruct agents.
 pub(super) struct Search<'a> {
     /// Names are relative to it.
@@ -145,7 +149,11 @@ impl<'a> Search<'a> {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 let imports = imports(&text).map(|import| self.resolve(dir, import));
-                self.imports.extend(imports.collect::<Vec<_>>());
+                let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
+                self.imports.extend(imports.filter(exists).collect::<Vec<_>>());
+                if path.extension().is_some_and(|end| end == "json" || end == "jsonc") {
+                    self.imports.extend(self.named_in_settings(dir, &text));
+                }
                 Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect()
             }
             // A link, or too large.
@@ -158,6 +166,34 @@ impl<'a> Search<'a> {
             },
         };
         self.found.insert(name, digest);
+    }
+
+    /// The files below the root that settings in `dir` name, and directories of patterns such as `rules/*.md`.
+    fn named_in_settings(&self, dir: &Path, text: &str) -> Vec<PathBuf> {
+        let settings = serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
+        let mut named = Vec::new();
+        for key in KEYS_THAT_NAME_FILES {
+            let mut texts = Vec::new();
+            settings.get(key).into_iter().for_each(|below| texts_in(below, &mut texts));
+            // `"$CLAUDE_PROJECT_DIR"/x.sh` names a file below the root.
+            let is_end = |c: char| c.is_whitespace() || "\"'`$(){};|&<>=,".contains(c);
+            for word in texts.iter().flat_map(|text| text.split(is_end)).filter(|word| !word.is_empty()) {
+                let dir_of_pattern =
+                    word.split_once('*').map(|(before, _)| before.rsplit_once('/').map_or("", |(dir, _)| dir));
+                let name = dir_of_pattern.filter(|_| *key == "instructions").unwrap_or(word);
+                for path in [self.root.join(name.trim_start_matches('/')), dir.join(name)] {
+                    let path = lexical(&path);
+                    let is_named = |is_dir: bool| !is_dir || dir_of_pattern.is_some();
+                    if path.starts_with(self.root)
+                        && path != self.root
+                        && path.symlink_metadata().is_ok_and(|found| is_named(found.is_dir()))
+                    {
+                        named.push(path);
+                    }
+                }
+            }
+        }
+        named
     }
 
     /// The path that an import in a file of `dir` names.
@@ -186,6 +222,16 @@ fn imports(text: &str) -> impl Iterator<Item = &str> {
         .filter_map(|word| word.strip_prefix('@'))
         .map(|path| path.trim_end_matches(['.', ':', ';', '!', '?', '*', '_']))
         .filter(|path| !path.is_empty())
+}
+
+/// All texts in a value.
+fn texts_in<'a>(value: &'a serde_json::Value, texts: &mut Vec<&'a str>) {
+    match value {
+        serde_json::Value::String(text) => texts.push(text),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| texts_in(item, texts)),
+        serde_json::Value::Object(fields) => fields.values().for_each(|field| texts_in(field, texts)),
+        _ => {}
+    }
 }
 
 /// The path without `.` and `..`, so that a file has one name.
@@ -240,6 +286,38 @@ mod tests {
         let found = search.finish().unwrap();
         let names: Vec<&str> = found.keys().map(String::as_str).collect();
         assert_eq!(names, [".claude", "CLAUDE.md", "docs/a.md", "docs/b.md", "shared/skill.md"]);
+    }
+
+    #[test]
+    fn files_that_settings_name_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("root");
+        let hook = |command: &str| format!(r#"{{ "hooks": [{{ "type": "command", "command": {command:?} }}] }}"#);
+        let hooks = [hook("\"$CLAUDE_PROJECT_DIR\"/scripts/check.sh --fast"), hook("node ./tools/x.js|cat")].join(", ");
+        for (path, text) in [
+            (
+                ".claude/settings.json",
+                format!(r#"{{ "hooks": {{ "Stop": [{hooks}] }}, "permissions": ["Edit(src/a.rs)"] }}"#),
+            ),
+            ("opencode.json", r#"{ "instructions": ["rules/**/*.md", "STYLE.md", "../up.md"] }"#.to_owned()),
+            (".mcp.json", r#"{ "mcpServers": { "x": { "command": "python", "args": ["serve.py"] } } }"#.to_owned()),
+            ("scripts/check.sh", "See @no.md".to_owned()),
+            ("tools/x.js", String::new()),
+            ("rules/a/b.md", String::new()),
+            ("STYLE.md", String::new()),
+            ("serve.py", String::new()),
+            ("src/a.rs", String::new()),
+        ] {
+            std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            std::fs::write(root.join(path), text).unwrap();
+        }
+        let mut search = Search::new(&root, &[".claude/", ".mcp.json", "opencode.json"], None);
+        search.look_below(&root).unwrap();
+        let found = search.finish().unwrap();
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        let settings = [".claude/settings.json", ".mcp.json", "STYLE.md", "opencode.json"];
+        let named = ["rules/a/b.md", "scripts/check.sh", "serve.py", "tools/x.js"];
+        assert_eq!(names, [settings, named].concat());
     }
 
     #[test]
