@@ -126,6 +126,7 @@ impl From<EngineError> for CommandError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
+            EngineError::DecisionRefused { refusal, .. } => Self::new(error.to_string()).hint(refusal.hint()),
             EngineError::Refused(_) => Self::new(error.to_string()),
         }
     }

@@ -34,6 +34,7 @@
 //! | [`status`] | what a session is doing, with the reason |
 
 pub mod action;
+pub mod decision;
 pub mod detect;
 pub mod digest;
 pub mod effect;

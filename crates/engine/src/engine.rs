@@ -6,7 +6,7 @@ use std::time::Duration;
 use belay_clock::{Clock, SystemClock};
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::session::Budget;
-use belay_core::{Body, Event, EventOutcome, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
+use belay_core::{Body, Event, EventOutcome, Excerpt, Rules, Session, SessionKey, SessionState, Source, Timestamp};
 use belay_store::{Access, HeldSession, Result as StoreResult, Store, StoreError};
 use uuid::Uuid;
 
@@ -158,26 +158,31 @@ impl Engine {
         self.observe(event)
     }
 
-    /// Creates the event of an operator's decision; an error if the session does not exist.
+    /// Creates the event of an operator's decision; an error if the session does not exist or does not allow it.
     pub(crate) fn operator_event(&self, session: &SessionKey, operator: Operator) -> Result<Event, EngineError> {
-        if !self.session_exists(session)? {
-            return Err(StoreError::NotFound(session.to_string()).into());
+        let state = self.state_of(session)?.ok_or_else(|| StoreError::NotFound(session.to_string()))?;
+        if let Some(refusal) = operator.decision.refusal(state.resume_requires()) {
+            return Err(EngineError::DecisionRefused { session: session.clone(), refusal });
         }
         let now = self.options.clock.now();
         Ok(Event::new(new_id(now), session.clone(), Source::Operator, now, Body::Operator(operator)))
     }
 
-    fn session_exists(&self, session: &SessionKey) -> Result<bool, EngineError> {
-        if let Some(memory) = &self.memory
-            && (memory.session(session).is_some() || self.cache.peek(session).is_some())
+    /// The state of a session as of its last event; `None` if it is unknown.
+    fn state_of(&self, session: &SessionKey) -> Result<Option<SessionState>, EngineError> {
+        if self.memory.is_some()
+            && let Some(cached) = self.cached_session(session)
         {
-            return Ok(true);
+            return Ok(Some(cached.state.clone()));
         }
         match self.store.as_deref().map(|store| store.session(session)) {
-            Some(Ok(row)) => Ok(row.is_some()),
+            Some(Ok(row)) => Ok(row.map(|row| row.state)),
             // The store cannot be read; trust the operator.
-            None | Some(Err(_)) if self.memory.is_some() => Ok(true),
-            None => Ok(false),
+            None | Some(Err(_)) if self.memory.is_some() => {
+                let listed = self.options.held_file.as_ref().and_then(|file| file.state_of(session));
+                Ok(Some(listed.unwrap_or_default()))
+            }
+            None => Ok(None),
             Some(Err(error)) => Err(error.into()),
         }
     }

@@ -1,5 +1,7 @@
 //! Engine errors.
 
+use belay_core::SessionKey;
+use belay_core::decision::Refusal;
 use belay_core::key::InvalidId;
 use belay_store::StoreError;
 
@@ -9,6 +11,9 @@ pub enum EngineError {
     /// The event is invalid. Nothing was recorded.
     #[error(transparent)]
     Refused(#[from] InvalidId),
+    /// The session does not allow the decision. Nothing was recorded.
+    #[error("{}", refusal.message(session))]
+    DecisionRefused { session: SessionKey, refusal: Refusal },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

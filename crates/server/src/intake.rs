@@ -107,15 +107,18 @@ pub(crate) fn record(engine: &dyn EngineAccess, request: &DecideRequest) -> Resu
 
 /// Maps engine errors to protocol errors.
 pub(crate) fn to_ipc_error(error: ObserveError) -> ErrorBody {
-    match error {
+    match &error {
         ObserveError::Busy => ErrorBody::new(ErrorCode::Busy, error.to_string()).hint("try again"),
         ObserveError::Panicked => {
             ErrorBody::new(ErrorCode::Internal, error.to_string()).hint("run belay doctor to locate the log")
         }
         ObserveError::Engine(EngineError::Refused(InvalidId { field, problem })) => {
-            ErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field)
+            ErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(*field)
         }
-        ObserveError::Engine(EngineError::Store(error)) => store_error_to_ipc(&error),
+        ObserveError::Engine(EngineError::DecisionRefused { refusal, .. }) => {
+            ErrorBody::new(ErrorCode::Refused, error.to_string()).hint(refusal.hint())
+        }
+        ObserveError::Engine(EngineError::Store(error)) => store_error_to_ipc(error),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
 use belay_engine::{Engine, EngineOptions};
-use belay_ipc::DecideRequest;
+use belay_ipc::{ClientError, DecideRequest, ErrorCode};
 use belay_store::{Access, StoreUrl};
 use rustix::process::Signal;
 
@@ -105,6 +105,22 @@ fn a_decision_that_arrives_twice_counts_once() {
     assert_eq!(serve.wait().0, Some(0), "it has processed what it got");
     let notes = world.run(&["show", "abc", "--json"]).json()["notes"].clone();
     assert_eq!(notes.as_array().unwrap().len(), 1, "{notes}");
+}
+
+#[test]
+fn a_killed_session_is_not_resumed_over_the_socket() {
+    let world = World::new();
+    let _serve = Serve::start(&world);
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    world.run(&["kill", "abc"]);
+    let resume = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    let refused = client(&world).decide(&DecideRequest::new(SessionKey::new("claude-code", "abc"), resume));
+    let Err(ClientError::Refused(refusal)) = refused else { panic!("{refused:?}") };
+    assert_eq!(refusal.code, ErrorCode::Refused);
+    assert_eq!(refusal.message, "claude-code:abc is killed and cannot be resumed");
+    assert_eq!(refusal.hint.as_deref(), Some("start a new session of the agent"));
+    let session = world.run(&["show", "abc", "--json"]).json()["session"].clone();
+    assert_eq!((&session["state"], &session["events"]), (&"killed".into(), &2.into()), "the call and the kill");
 }
 
 #[test]

@@ -225,6 +225,9 @@ fn decisions_need_the_token_and_do_what_they_did() {
     let (status, held) = watchdog.call("team/shop:1", "");
     assert_eq!((status, &held["error"]["incident"]["score"]), (409, &json!(999.0)), "{held}");
     assert_eq!(held["error"]["incident"]["incident_id"], killed["incident"]["incident_id"]);
+    let (status, refused) = watchdog.decide(&path("resume"), &json!({}));
+    assert_eq!(status, 409, "a kill is final: {refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().ends_with("is killed and cannot be resumed"), "{refused}");
     assert_eq!(watchdog.decide("/v1/watchdog/sessions/new-one/acknowledge", &json!({})).0, 200, "made if unknown");
     let (_, hidden) = watchdog.decide(&path("archive"), &json!({}));
     assert_eq!((&hidden["archived"], &hidden["paused"]), (&json!(true), &json!(true)), "out of sight, still held");

@@ -57,6 +57,18 @@ pub enum ResumeCondition {
     Plan,
 }
 
+/// What lifts a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeRequires {
+    /// A resume by a person.
+    Person,
+    /// A changed plan.
+    Plan,
+    /// Nothing: the session is killed.
+    Never,
+}
+
 impl SessionState {
     /// Name for lists: active, paused, killed, ended, archived.
     pub fn as_str(&self) -> &'static str {
@@ -76,6 +88,16 @@ impl SessionState {
         match self {
             Self::Archived { was, .. } => was.effective(),
             other => other,
+        }
+    }
+
+    /// What lifts the hold; `None` if the session is not held.
+    pub fn resume_requires(&self) -> Option<ResumeRequires> {
+        match self.effective() {
+            Self::Paused { gate: ResumeCondition::Operator, .. } => Some(ResumeRequires::Person),
+            Self::Paused { gate: ResumeCondition::Plan, .. } => Some(ResumeRequires::Plan),
+            Self::Killed { .. } => Some(ResumeRequires::Never),
+            Self::Active | Self::Ended { .. } | Self::Archived { .. } => None,
         }
     }
 

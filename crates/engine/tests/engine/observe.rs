@@ -126,6 +126,22 @@ fn a_decision_requires_an_existing_session() {
 }
 
 #[test]
+fn a_killed_session_is_not_resumed() {
+    let dir = TestDir::new();
+    let mut engine = dir.engine();
+    engine.observe(prompt("s", "a")).unwrap();
+    engine.decide(&key("s"), OperatorDecision::Kill, "", None).unwrap();
+    engine.decide(&key("s"), OperatorDecision::Archive, "", None).unwrap();
+    let recorded = || dir.store().events(&EventQuery::default()).unwrap().len();
+    let events = recorded();
+    let resume = OperatorDecision::Resume { cooldown_secs: Some(60), plan: None, require_plan: false, reset: true };
+    let refused = dir.engine().decide(&key("s"), resume, "", None).unwrap_err();
+    assert_eq!(refused.to_string(), format!("{} is killed and cannot be resumed", key("s")));
+    assert_eq!(recorded(), events, "nothing was recorded");
+    engine.decide(&key("s"), OperatorDecision::Note, "a note", None).unwrap();
+}
+
+#[test]
 fn missing_and_future_timestamps_are_replaced() {
     let dir = TestDir::new();
     let clock = TestClock::default();

@@ -38,7 +38,7 @@ fn a_resume_lets_it_go_on_and_a_kill_is_not_lifted() {
     let read = |id: &str| json!({ "tool_name": "Read", "tool_input": { "file_path": "/a" }, "tool_use_id": id });
     assert!(scene.claude("PreToolUse", read("toolu_r1")).is_null());
     scene.decide(&session, OperatorDecision::Kill);
-    scene.decide(&session, resume());
+    assert_eq!(scene.refusal(&session, resume()), "claude-code:s1 is killed and cannot be resumed");
     assert_eq!(scene.claude("PreToolUse", read("toolu_r2"))["continue"], false);
     assert_eq!(scene.claude("UserPromptSubmit", json!({ "prompt": "go on" }))["decision"], "block");
 }

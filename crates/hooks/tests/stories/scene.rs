@@ -101,6 +101,11 @@ impl Scene {
         self.engine.get_mut().decide(session, decision, "", None).unwrap();
     }
 
+    /// Why a decision is refused.
+    pub(crate) fn refusal(&mut self, session: &SessionKey, decision: OperatorDecision) -> String {
+        self.engine.get_mut().decide(session, decision, "", None).unwrap_err().to_string()
+    }
+
     pub(crate) fn events(&self, session: &SessionKey) -> u64 {
         self.engine.borrow().store().unwrap().session(session).unwrap().map_or(0, |row| row.version)
     }

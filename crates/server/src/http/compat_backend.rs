@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use belay_compat::loop_watchdog::Backend;
 use belay_core::event::OperatorDecision;
 use belay_core::{Event, SessionKey, Timestamp};
-use belay_ipc::DecideRequest;
+use belay_ipc::{DecideRequest, ErrorBody, ErrorCode};
 use belay_store::{Store, StoreError};
 
 use super::error::ApiError;
@@ -28,8 +28,12 @@ impl Backend for DaemonState {
 
     fn decide(&self, session: &SessionKey, decision: OperatorDecision, note: &str) -> Result<(), ApiError> {
         let request = DecideRequest::new(session.clone(), decision).note(note);
-        intake::decide(&self.decisions.committer, &request)?;
-        Ok(())
+        let decided = intake::decide(&self.decisions.committer, &request);
+        // Loop Watchdog answers with 409 for a held session; 422 is for fields that it cannot read.
+        decided.map(drop).map_err(|error| match error.code {
+            ErrorCode::Refused => ErrorBody { code: ErrorCode::Conflict, ..error }.into(),
+            _ => error.into(),
+        })
     }
 
     fn authorize(&self, headers: &HeaderMap) -> Result<(), ApiError> {

@@ -8,8 +8,7 @@ use axum::response::IntoResponse;
 use belay_core::event::OperatorDecision;
 use belay_core::{Effect, EventOutcome, SessionKey};
 use belay_ipc::views::SessionView;
-use belay_ipc::{DecideRequest, ErrorBody, ErrorCode};
-use belay_store::Store;
+use belay_ipc::{DecideRequest, ErrorBody};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,29 +110,16 @@ pub(crate) fn apply_to_all(
     sessions.into_iter().map(result).collect()
 }
 
-/// Records a decision. A killed session is not resumed.
+/// Records a decision.
 pub(crate) fn apply(
     shared: &DaemonState,
     session: SessionKey,
     request: DecisionBody,
     author: &Author,
 ) -> Result<Decided, ApiError> {
-    if matches!(request.decision, OperatorDecision::Resume { .. }) {
-        refuse_if_killed(&*shared.readers.get()?, &session)?;
-    }
     let ask = DecideRequest::new(session.clone(), request.decision).note(request.note);
     let ask = ask.by(request.by.or_else(|| author.default_name()));
     let EventOutcome { decision, committed, .. } = intake::decide(&shared.decisions.committer, &ask)?;
     let session = session_view(&*shared.readers.get()?, &session)?;
     Ok(Decided { committed, effects: decision.effects, session })
-}
-
-/// Fails for a killed session: no decision brings it back.
-fn refuse_if_killed(store: &dyn Store, session: &SessionKey) -> Result<(), ApiError> {
-    let row = store.session(session)?;
-    if row.is_some_and(|row| row.state.effective().is_killed()) {
-        let message = format!("{session} is killed and cannot be resumed");
-        return Err(ErrorBody::new(ErrorCode::Refused, message).hint("start a new session of the agent").into());
-    }
-    Ok(())
 }

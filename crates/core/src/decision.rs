@@ -1,0 +1,40 @@
+//! What a person's decision is refused for.
+
+use std::fmt::Display;
+
+use crate::event::OperatorDecision;
+use crate::session::ResumeRequires;
+
+/// Why a decision is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No decision brings a killed session back.
+    Killed,
+}
+
+impl Refusal {
+    /// The reason in a sentence without a full stop, with the name of the session.
+    pub fn message(self, session: impl Display) -> String {
+        match self {
+            Self::Killed => format!("{session} is killed and cannot be resumed"),
+        }
+    }
+
+    /// What to do instead.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Killed => "start a new session of the agent",
+        }
+    }
+}
+
+impl OperatorDecision {
+    /// Why the decision is refused; `hold` is what lifts the hold of the session, if it is held. A log may still contain
+    /// such a decision; in a replay, the session stays killed.
+    pub fn refusal(&self, hold: Option<ResumeRequires>) -> Option<Refusal> {
+        match (self, hold) {
+            (Self::Resume { .. }, Some(ResumeRequires::Never)) => Some(Refusal::Killed),
+            _ => None,
+        }
+    }
+}
