@@ -29,6 +29,9 @@ impl Refusal {
 }
 
 impl OperatorDecision {
+    /// A resume without terms.
+    pub const RESUME: Self = Self::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+
     /// Why the decision is refused; `hold` is what lifts the hold of the session, if it is held. A log may still contain
     /// such a decision; in a replay, the session stays killed.
     pub fn refusal(&self, hold: Option<ResumeRequires>) -> Option<Refusal> {

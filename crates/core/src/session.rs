@@ -45,7 +45,7 @@ pub use seen_set::SeenSet;
 use sensor_dedup::SensorDedup;
 pub use spend_meter::{BURN_MINUTES, SpendMeter};
 pub use spending::Charge;
-pub use state::{ResumeCondition, ResumeRequires, SessionState};
+pub use state::{ResumeCondition, ResumeRequires, SessionState, StateName};
 pub use word_novelty::{Intent, KnownWords};
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! States as people see them: a shape, a word and a colour.
 
+use belay_core::session::StateName;
 use belay_core::status::{Status, StatusValue, WaitingFor};
 use belay_ipc::views::{IncidentView, NeedKind, SessionView};
 use maud::{Markup, html};
@@ -61,7 +62,7 @@ pub(crate) fn of_status(status: &Status) -> Look {
 
 /// A session together with its open incident, which tells why it is held.
 pub(crate) fn of_session(session: &SessionView, incident: Option<&IncidentView>) -> Look {
-    if session.state == "killed" {
+    if session.state == StateName::Killed {
         return look("held", "s-held", "Killed");
     }
     match incident {

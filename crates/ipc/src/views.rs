@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use belay_core::effect::{Finding, Intervention, InterventionLevel, Spend};
 use belay_core::event::{OperatorDecision, Usage};
-use belay_core::session::{Budget, DeclaredWait, NewestCall};
+use belay_core::session::{Budget, DeclaredWait, NewestCall, ResumeRequires, StateName};
 use belay_core::status::Status;
 use belay_core::{Incident, SessionKey, Timestamp};
 use schemars::JsonSchema;
@@ -39,7 +39,8 @@ pub struct SessionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// active, paused, killed, ended or archived.
-    pub state: String,
+    #[schemars(with = "String")]
+    pub state: StateName,
     /// What the session is doing.
     pub status: Status,
     /// The hold on the session, if it is paused or killed.
@@ -157,7 +158,8 @@ pub struct HoldView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// What lifts the hold: `person` (a resume), `plan` (a changed plan) or `never`.
-    pub resume_requires: String,
+    #[schemars(with = "String")]
+    pub resume_requires: ResumeRequires,
 }
 
 /// Calls, tokens and cost.

@@ -1,7 +1,7 @@
 //! Converts stored sessions and events to the views of `--json`, the HTTP API and the socket.
 
 use belay_core::effect::Spend;
-use belay_core::session::{BURN_MINUTES, ResumeCondition};
+use belay_core::session::BURN_MINUTES;
 use belay_core::status::{self, Observation, Phase, Status, StatusInput, StatusValue};
 use belay_core::{SessionKey, SessionState, Timestamp};
 use belay_ipc::views::{CostView, HoldView, SessionView, SinceProgressView};
@@ -13,22 +13,14 @@ use serde_json::value::RawValue;
 pub(crate) const MIN_SHORT_ID_CHARS: usize = 6;
 
 fn held(state: &SessionState) -> Option<HoldView> {
+    let resume_requires = state.resume_requires()?;
     match state.effective() {
-        SessionState::Paused { incident, since, until, gate } => Some(HoldView {
-            incident: incident.clone(),
-            since: *since,
-            until: *until,
-            resume_requires: match gate {
-                ResumeCondition::Operator => "person".to_owned(),
-                ResumeCondition::Plan => "plan".to_owned(),
-            },
-        }),
-        SessionState::Killed { incident, since } => Some(HoldView {
-            incident: incident.clone(),
-            since: *since,
-            until: None,
-            resume_requires: "never".to_owned(),
-        }),
+        SessionState::Paused { incident, since, until, .. } => {
+            Some(HoldView { incident: incident.clone(), since: *since, until: *until, resume_requires })
+        }
+        SessionState::Killed { incident, since } => {
+            Some(HoldView { incident: incident.clone(), since: *since, until: None, resume_requires })
+        }
         SessionState::Active | SessionState::Ended { .. } | SessionState::Archived { .. } => None,
     }
 }
@@ -140,7 +132,7 @@ fn view_of(status: Status, row: SessionRow, short: String, now: Timestamp) -> Se
         agent: key.agent.to_string(),
         id: key.id.to_string(),
         parent: parent.map(|parent| parent.to_string()),
-        state: state.as_str().to_owned(),
+        state: state.name(),
         status,
         held: held(&state),
         limited_until: match details.phase.phase {

@@ -1,7 +1,8 @@
 //! What a person can decide about a session.
 
 use belay_core::SessionKey;
-use belay_core::event::PermissionAnswer;
+use belay_core::event::{OperatorDecision, PermissionAnswer};
+use belay_core::session::ResumeRequires;
 use belay_ipc::views::SessionView;
 
 use crate::prompt;
@@ -45,15 +46,17 @@ impl Action {
     /// Why the action is not possible now, in a sentence.
     pub(crate) fn refusal(&self, session: &SessionView) -> Option<String> {
         let name = &session.short;
-        let killed = session.held.as_ref().is_some_and(|held| held.resume_requires == "never");
+        let hold = session.held.as_ref().map(|held| held.resume_requires);
+        let killed = hold == Some(ResumeRequires::Never);
         match self {
             Self::Acknowledge if session.held.is_none() => {
                 Some(format!("Nothing to acknowledge: {name} has no open incident."))
             }
-            Self::Resume { .. } if killed => {
-                Some(format!("Not resumed: {name} is killed. Start a new session of the agent."))
+            Self::Resume { .. } if hold.is_none() => Some(format!("Not resumed: {name} is not held.")),
+            Self::Resume { .. } => {
+                let refusal = OperatorDecision::RESUME.refusal(hold)?;
+                Some(format!("{}; {}.", refusal.message(name), refusal.hint()))
             }
-            Self::Resume { .. } if session.held.is_none() => Some(format!("Not resumed: {name} is not held.")),
             Self::Kill if killed => Some(format!("{name} is already killed.")),
             Self::RaiseBudget { .. } if killed => Some(format!("Budget not changed: {name} is killed.")),
             _ => None,

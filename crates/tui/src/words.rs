@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use belay_core::session::StateName;
 use belay_core::status::{StatusValue, WaitingFor};
 use belay_core::{Timestamp, format};
 use belay_ipc::views::{NeedKind, ReviewAttention, ReviewPhase, ReviewSummaryView, SessionView};
@@ -36,7 +37,7 @@ pub(crate) fn need_state(kind: NeedKind) -> State {
 
 pub(crate) fn session_state(session: &SessionView) -> State {
     let (symbol, word, tone) = match (session.status.value, session.status.waiting_for) {
-        (StatusValue::Held, _) if session.state == "killed" => ("×", "Killed", Tone::Bad),
+        (StatusValue::Held, _) if session.state == StateName::Killed => ("×", "Killed", Tone::Bad),
         (StatusValue::Held, _) => ("‖", "Held", Tone::Bad),
         (StatusValue::Working, _) => ("●", "Working", Tone::Ok),
         (StatusValue::Waiting, Some(WaitingFor::Permission)) => return need_state(NeedKind::Permission),

@@ -14,7 +14,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
-use super::decide::{refuse_if_killed, user};
+use super::decide::{refuse, user};
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -163,7 +163,7 @@ pub(super) fn set(
         decide((*amount).into())?;
     }
     if resume {
-        decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false })?;
+        decide(OperatorDecision::RESUME)?;
     }
     Ok(())
 }
@@ -175,7 +175,7 @@ fn refuse_unless_budget_holds(
     amounts: &[BudgetAmount],
 ) -> Result<(), CommandError> {
     let view = backend.session(session)?;
-    refuse_if_killed(&view)?;
+    refuse(&OperatorDecision::RESUME, &view)?;
     let Some(held) = &view.held else { return Ok(()) };
     let request = IncidentsRequest { id: Some(held.incident.clone()), closed: true, ..IncidentsRequest::default() };
     let incident = backend.read(&request)?.into_iter().next();
@@ -251,7 +251,7 @@ fn show(context: &Context, sessions: Vec<SessionView>) -> CommandResult {
         let budget = view.budget;
         table.row(vec![
             view.short,
-            view.state.to_owned(),
+            view.state.to_string(),
             format::compact(view.tokens),
             budget.tokens.map_or_else(|| "-".to_owned(), format::compact),
             format::cost(view.cost_micros, view.unpriced_micros),

@@ -1,6 +1,7 @@
 //! The operator's decisions: pause, resume, ack, kill, reset, archive.
 
 use belay_core::event::{Caller, OperatorDecision};
+use belay_core::session::StateName;
 use belay_core::{EventOutcome, Excerpt, SessionKey};
 use belay_ipc::DecideRequest;
 use belay_ipc::views::SessionView;
@@ -221,9 +222,7 @@ pub(super) fn record(
     caller: Box<Caller>,
 ) -> Result<RecordedDecision, CommandError> {
     let before = backend.session(&session)?;
-    if matches!(decision, OperatorDecision::Resume { .. }) {
-        refuse_if_killed(&before)?;
-    }
+    refuse(&decision, &before)?;
     let request = DecideRequest::new(session.clone(), decision).note(note).by(user(context)).caller(Some(caller));
     let outcome = backend.decide(&request)?;
     let after = backend.session(&session)?;
@@ -234,14 +233,12 @@ pub(super) fn record(
     Ok(RecordedDecision { outcome, after, sentence })
 }
 
-/// Fails for a killed session: no decision brings it back.
-pub(super) fn refuse_if_killed(session: &SessionView) -> Result<(), CommandError> {
-    match &session.held {
-        Some(held) if held.resume_requires == "never" => {
-            Err(CommandError::new(format!("{} is killed and cannot be resumed", session.short))
-                .hint("start a new session of the agent"))
-        }
-        _ => Ok(()),
+/// Fails for a decision that every way of deciding refuses; here, under the short name of the session.
+pub(super) fn refuse(decision: &OperatorDecision, session: &SessionView) -> Result<(), CommandError> {
+    let hold = session.held.as_ref().map(|held| held.resume_requires);
+    match decision.refusal(hold) {
+        Some(refusal) => Err(CommandError::new(refusal.message(&session.short)).hint(refusal.hint())),
+        None => Ok(()),
     }
 }
 
@@ -249,8 +246,8 @@ pub(super) fn refuse_if_killed(session: &SessionView) -> Result<(), CommandError
 fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionView) -> String {
     let name = &after.short;
     match decision {
-        OperatorDecision::Pause if before.state == "paused" => format!("{name} is already paused."),
-        OperatorDecision::Pause if after.state == "paused" => {
+        OperatorDecision::Pause if before.state == StateName::Paused => format!("{name} is already paused."),
+        OperatorDecision::Pause if after.state == StateName::Paused => {
             format!("{name} is paused: its next call is held. Resume it with `belay resume {name}`.")
         }
         OperatorDecision::Pause => format!("{name} is {} and cannot be paused.", after.state),
@@ -266,10 +263,10 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
             Some(held) => format!("Incident {} is acknowledged; {name} stays {}.", held.incident, after.state),
             None => format!("{name} has no open incident."),
         },
-        OperatorDecision::Kill if before.state == "killed" => format!("{name} is already killed."),
+        OperatorDecision::Kill if before.state == StateName::Killed => format!("{name} is already killed."),
         OperatorDecision::Kill => format!("{name} is killed: all further calls and requests are refused."),
         OperatorDecision::Reset => format!("The evidence against {name} is discarded; its log is kept."),
-        OperatorDecision::Archive if after.state == "paused" => {
+        OperatorDecision::Archive if after.state == StateName::Paused => {
             format!("{name} stays in the lists: it is paused. Resume or kill it first.")
         }
         OperatorDecision::Archive => format!("{name} is archived; `belay sessions --all` lists it."),

@@ -2,6 +2,7 @@
 
 use belay_clock::now;
 use belay_core::format;
+use belay_core::session::StateName;
 use belay_core::status::StatusValue;
 use belay_ipc::views::SessionView;
 use belay_ipc::{SessionsRequest, SessionsResponse};
@@ -114,8 +115,8 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> CommandResult {
 
 /// The status; for a held or archived session, its state.
 fn status_word(session: &SessionView) -> String {
-    match (session.state.as_str(), session.status.value) {
-        ("archived", _) | (_, StatusValue::Held) => session.state.clone(),
+    match (session.state, session.status.value) {
+        (StateName::Archived, _) | (_, StatusValue::Held) => session.state.to_string(),
         _ => session.status.label().to_owned(),
     }
 }

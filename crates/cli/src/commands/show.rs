@@ -3,6 +3,7 @@
 use belay_clock::now;
 use belay_core::Timestamp;
 use belay_core::format;
+use belay_core::session::ResumeRequires;
 use belay_ipc::views::SessionView;
 use belay_ipc::{FindingsRequest, IncidentsRequest, NotesRequest};
 use clap::Args;
@@ -124,12 +125,12 @@ fn status(view: &SessionView, now: Timestamp) -> String {
 }
 
 fn state(view: &SessionView, now: Timestamp) -> String {
-    let Some(held) = &view.held else { return view.state.clone() };
-    let how = match (held.until, held.resume_requires.as_str()) {
+    let Some(held) = &view.held else { return view.state.to_string() };
+    let how = match (held.until, held.resume_requires) {
         (Some(until), _) => format!("resumes {}", relative_future(until, now)),
-        (None, "plan") => "needs a new plan".to_owned(),
-        (None, "person") => format!("resume with `belay resume {}`", view.short),
-        (None, _) => "permanently".to_owned(),
+        (None, ResumeRequires::Plan) => "needs a new plan".to_owned(),
+        (None, ResumeRequires::Person) => format!("resume with `belay resume {}`", view.short),
+        (None, ResumeRequires::Never) => "permanently".to_owned(),
     };
     format!("{} since {}; {how}", view.state, relative_past(held.since, now))
 }

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use belay_config::{EnvSnapshot, PathArgs, Paths};
+use belay_core::session::ResumeRequires;
 use belay_core::status::{StatusValue, WaitingFor};
 use belay_core::{SessionKey, format};
 use belay_ipc::views::SessionView;
@@ -79,7 +80,7 @@ fn line(agent: &str, paths: &PathArgs) -> Option<String> {
 /// Status, cost and interventions in one line. The status is the one that every list and page shows.
 fn summary(view: &SessionView) -> String {
     let status = match (view.status.value, &view.held) {
-        (StatusValue::Held, Some(held)) if held.resume_requires == "never" => {
+        (StatusValue::Held, Some(held)) if held.resume_requires == ResumeRequires::Never => {
             return "belay: KILLED, start a new session".to_owned();
         }
         (StatusValue::Held, _) => return format!("belay: PAUSED, belay resume {}", view.short),

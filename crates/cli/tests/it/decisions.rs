@@ -113,7 +113,7 @@ fn a_killed_session_is_not_resumed_over_the_socket() {
     let _serve = Serve::start(&world);
     world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
     world.run(&["kill", "abc"]);
-    let resume = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    let resume = OperatorDecision::RESUME;
     let refused = client(&world).decide(&DecideRequest::new(SessionKey::new("claude-code", "abc"), resume));
     let Err(ClientError::Refused(refusal)) = refused else { panic!("{refused:?}") };
     assert_eq!(refusal.code, ErrorCode::Refused);

@@ -1,5 +1,7 @@
 //! Whether a session may continue.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,17 +71,50 @@ pub enum ResumeRequires {
     Never,
 }
 
-impl SessionState {
-    /// Name for lists: active, paused, killed, ended, archived.
-    pub fn as_str(&self) -> &'static str {
+/// A state without its data, as lists show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StateName {
+    Active,
+    Paused,
+    Killed,
+    Ended,
+    Archived,
+}
+
+impl StateName {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
-            Self::Paused { .. } => "paused",
-            Self::Killed { .. } => "killed",
-            Self::Ended { .. } => "ended",
-            Self::Archived { was, .. } if was.is_paused() => "paused",
-            Self::Archived { .. } => "archived",
+            Self::Paused => "paused",
+            Self::Killed => "killed",
+            Self::Ended => "ended",
+            Self::Archived => "archived",
         }
+    }
+}
+
+impl fmt::Display for StateName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl SessionState {
+    /// The name for lists. A paused session that is archived is listed as paused.
+    pub fn name(&self) -> StateName {
+        match self {
+            Self::Active => StateName::Active,
+            Self::Paused { .. } => StateName::Paused,
+            Self::Killed { .. } => StateName::Killed,
+            Self::Ended { .. } => StateName::Ended,
+            Self::Archived { was, .. } if was.is_paused() => StateName::Paused,
+            Self::Archived { .. } => StateName::Archived,
+        }
+    }
+
+    pub fn as_str(&self) -> &'static str {
+        self.name().as_str()
     }
 
     /// The state that decides whether the agent may continue: archiving hides a session but does not release

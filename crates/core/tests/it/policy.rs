@@ -147,7 +147,7 @@ fn a_resume_is_not_paused_again_for_what_was_answered() {
     let mut scenario = Scenario::new();
     scenario.run(&FAILS.repeat(8));
     assert!(scenario.session.state.is_paused());
-    scenario.decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false });
+    scenario.decide(OperatorDecision::RESUME);
     assert_eq!(scenario.session.state, SessionState::Active);
     // Loop Watchdog paused again at the next call.
     assert_eq!(scenario.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);

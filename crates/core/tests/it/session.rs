@@ -341,7 +341,7 @@ fn a_session_stays_small_at_the_bound() {
 #[test]
 fn an_alert_about_an_agents_decision_says_what_it_did() {
     let rules = Rules::default();
-    let resume = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    let resume = OperatorDecision::RESUME;
     for (decision, done) in [
         (OperatorDecision::Pause, "A process of an agent (claude, pid 7) paused this session."),
         (OperatorDecision::Archive, "A process of an agent (claude, pid 7) archived this session."),

@@ -2,6 +2,7 @@
 
 use belay_core::Finding;
 use belay_core::effect::InterventionLevel;
+use belay_core::session::StateName;
 use belay_core::status::StatusValue;
 use belay_ipc::views::SessionPageView;
 use maud::{Markup, html};
@@ -160,7 +161,7 @@ fn decide(frame: &Frame<'_>, view: &SessionPageView, finding: Option<&Finding>) 
     let ask = |class: &str, dialog: &str, label: &str| {
         ask(class, dialog, &session.session, &session.short, session.title(), label)
     };
-    let killed = session.state == "killed";
+    let killed = session.state == StateName::Killed;
     let held = session.held.is_some() && !killed;
     let short = shell_word(&session.short);
     let verb = if held { "resume" } else { "pause" };

@@ -71,7 +71,7 @@ fn a_stored_pause_holds_while_the_store_is_not_writable() {
     assert!(matches!(held.decision.verdict, Verdict::Hold { .. }), "known only to the store: {held:?}");
     drop(locked);
     // A decision written by the other engine also applies to the one in fallback.
-    let lift = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    let lift = OperatorDecision::RESUME;
     other.decide(&key("s"), lift, "", None).unwrap();
     let answer = engine.observe(call("s", 2)).unwrap();
     assert_eq!((answer.decision.verdict, answer.committed), (Verdict::Go, false));
@@ -170,7 +170,7 @@ fn an_unreadable_state_does_not_release_a_held_session() {
     let held = dir.store().held_sessions(10).unwrap();
     assert_eq!(held.len(), 3, "{held:?}");
     assert!(dir.store().check().unwrap()[0].contains("4 sessions have an unreadable state"));
-    let lift = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    let lift = OperatorDecision::RESUME;
     engine.decide(&key("paused"), lift, "", None).unwrap();
     assert_eq!(engine.observe(call("paused", 2)).unwrap().decision.verdict, Verdict::Go);
 }
@@ -190,7 +190,7 @@ fn held_sessions_are_known_without_the_store() {
     engine.decide(&key("paused"), OperatorDecision::Pause, "", None).unwrap();
     engine.decide(&key("killed"), OperatorDecision::Kill, "", None).unwrap();
     engine.decide(&key("resumed"), OperatorDecision::Pause, "", None).unwrap();
-    let lift = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    let lift = OperatorDecision::RESUME;
     engine.decide(&key("resumed"), lift, "", None).unwrap();
     drop(engine);
     std::fs::write(dir.file(), "these are not the bytes of a database").unwrap();
@@ -232,7 +232,7 @@ fn with_held_file(dir: &TestDir) -> impl Fn() -> Engine + use<> {
 }
 
 fn lift() -> OperatorDecision {
-    OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false }
+    OperatorDecision::RESUME
 }
 
 fn assert_still_held(engine: &mut Engine) {

@@ -29,8 +29,7 @@ fn arbitrary_event(n: u64) -> impl Strategy<Value = Event> {
             6 => event("s", &id, Body::Waiting(Waiting::default())),
             7 => event("s", &id, operator(OperatorDecision::Pause)),
             _ => {
-                let lift =
-                    OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+                let lift = OperatorDecision::RESUME;
                 event("s", &id, operator(lift))
             }
         }

@@ -127,7 +127,7 @@ fn a_sub_agent_waits_until_its_parent_is_released() {
     engine.decide(&parent, OperatorDecision::Pause, "", None).expect("a pause");
     let mut wait = HoldWait::default();
     assert_eq!(wait.advance(status()), None, "the parent is held");
-    let resume = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    let resume = OperatorDecision::RESUME;
     engine.decide(&parent, resume, "", None).expect("a resume");
     assert_eq!(wait.advance(status()), Some(WaitEnd::Released));
     engine.decide(&parent, OperatorDecision::Kill, "", None).expect("a kill");

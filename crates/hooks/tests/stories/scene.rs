@@ -126,5 +126,5 @@ pub(crate) fn key(agent: &str, id: &str) -> SessionKey {
 }
 
 pub(crate) fn resume() -> OperatorDecision {
-    OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false }
+    OperatorDecision::RESUME
 }

@@ -1,5 +1,6 @@
 //! Which sessions need a person, and why.
 
+use belay_core::session::StateName;
 use belay_core::status::{Phase, SUB_AGENT, StatusValue, WaitingFor};
 use belay_core::{Incident, InterventionLevel, Timestamp};
 use belay_ipc::views::{NeedKind, NeedView, SessionView};
@@ -50,7 +51,7 @@ fn kind_of(session: &SessionView, evidence: &Evidence<'_>) -> Option<(NeedKind, 
     }
     let kind = match (status.value, status.waiting_for) {
         // Nothing is left to decide about a killed session.
-        (StatusValue::Held, _) if session.state == "killed" => return None,
+        (StatusValue::Held, _) if session.state == StateName::Killed => return None,
         (StatusValue::Held, _) => match evidence.incident.and_then(|incident| incident.finding.as_ref()) {
             Some(finding) if finding.pattern == BUDGET_PATTERN => NeedKind::OverBudget,
             Some(_) => NeedKind::Loop,

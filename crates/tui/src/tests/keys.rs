@@ -1,5 +1,7 @@
 //! What keys do.
 
+use belay_core::session::ResumeRequires;
+
 use super::{app, fixture, press, screen, session};
 use crate::{Action, Command, Decision, Message};
 
@@ -56,6 +58,18 @@ fn what_is_not_possible_says_why() {
     assert!(screen(&app).contains("Not resumed: claude-code:aaaa is not held."), "{}", screen(&app));
     press(&mut app, "y");
     assert!(screen(&app).contains("Answer this in the agent's own terminal."));
+}
+
+#[test]
+fn a_killed_session_is_not_resumed() {
+    let mut app = app(120, 24);
+    let mut view = fixture::overview();
+    let needs = view.needs.iter_mut().find(|need| need.session.session == fixture::key().to_string()).unwrap();
+    needs.session.held.as_mut().unwrap().resume_requires = ResumeRequires::Never;
+    app.update(Message::Overview(Box::new(view)));
+    assert_eq!(press(&mut app, "jr"), []);
+    let refusal = "claude-code:3f9c is killed and cannot be resumed; start a new session of the agent.";
+    assert!(screen(&app).contains(refusal), "{}", screen(&app));
 }
 
 #[test]

@@ -159,11 +159,7 @@ fn perform(context: &Context, operator: OperatorArgs, decision: Decision) -> Res
         Action::MarkSeen => (unless_held("seen")?, OperatorDecision::MarkSeen, String::new()),
         Action::Archive => (unless_held("archive")?, OperatorDecision::Archive, String::new()),
         Action::Kill => (as_operator("kill")?, OperatorDecision::Kill, String::new()),
-        Action::Resume { note } => {
-            let resume =
-                OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
-            (as_operator("resume")?, resume, note)
-        }
+        Action::Resume { note } => (as_operator("resume")?, OperatorDecision::RESUME, note),
         Action::Answer { approval, hash, answer, why } => {
             let answer = approvals::Answer { id: &approval, hash: &hash, answer, why: &why };
             let response = approvals::send(context, operator, Some(&session), answer)?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use belay_core::event::{OperatorDecision, PermissionAnswer};
+use belay_core::session::StateName;
 use belay_core::{Timestamp, format};
 use belay_dashboard::model::{DecidedAbout, DecidedIn, DecisionLine};
 use belay_ipc::views::{ReviewDecisionKind, ReviewSummaryView, SessionView};
@@ -139,7 +140,7 @@ fn detail(row: &NoteRow) -> String {
 /// What came of a decision, as far as the session tells.
 fn effect(row: &NoteRow, session: &SessionView) -> &'static str {
     let went_on = session.newest_call.as_ref().is_some_and(|call| call.at > row.at);
-    let killed = session.state == "killed";
+    let killed = session.state == StateName::Killed;
     match row.decision {
         OperatorDecision::Kill => "every further call is refused",
         OperatorDecision::Resume { .. } | OperatorDecision::Answer { .. } if went_on => "it went on",

@@ -96,8 +96,7 @@ fn decide_one(
     if pattern != Some(dashboard::BUDGET_PATTERN) {
         return Ok(decided);
     }
-    let resume = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
-    apply(shared, session.clone(), body(resume, String::new()), author)
+    apply(shared, session.clone(), body(OperatorDecision::RESUME, String::new()), author)
 }
 
 /// What came of a decision, in one sentence.
