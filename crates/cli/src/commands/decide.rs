@@ -266,9 +266,6 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
         OperatorDecision::Kill if before.state == StateName::Killed => format!("{name} is already killed."),
         OperatorDecision::Kill => format!("{name} is killed: all further calls and requests are refused."),
         OperatorDecision::Reset => format!("The evidence against {name} is discarded; its log is kept."),
-        OperatorDecision::Archive if after.state == StateName::Paused => {
-            format!("{name} stays in the lists: it is paused. Resume or kill it first.")
-        }
         OperatorDecision::Archive => format!("{name} is archived; `belay sessions --all` lists it."),
         OperatorDecision::MarkSeen => format!("{name} is marked as seen."),
         OperatorDecision::Allow { .. }

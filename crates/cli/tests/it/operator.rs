@@ -156,9 +156,11 @@ fn an_agent_hides_a_session_only_if_no_person_is_needed() {
     let listed = world.run(&["sessions", "--json"]).json();
     let states: Vec<_> = listed["sessions"].as_array().unwrap().iter().map(|session| &session["state"]).collect();
     assert_eq!(states, ["paused", "paused"]);
-    let said = world.run(&["archive", "abc"]);
-    assert!(said.out.contains("stays in the lists: it is paused"), "{said:?}");
-    assert_eq!(state(&world), "paused");
+    // A person hides what they have paused; it stays held.
+    assert_eq!(world.run(&["archive", "abc"]).code, Some(0));
+    let listed = world.run(&["sessions", "--json"]).json()["sessions"].clone();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(agent_runs(&world, "resume abc").code, Some(1));
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub enum SessionState {
         /// When.
         at: Timestamp,
     },
-    /// Hidden, unless it is paused: that needs a person. A pause or kill stays in force.
+    /// Hidden. A pause or kill stays in force.
     Archived {
         /// When.
         at: Timestamp,
@@ -101,14 +101,13 @@ impl fmt::Display for StateName {
 }
 
 impl SessionState {
-    /// The name for lists. A paused session that is archived is listed as paused.
+    /// The name for lists.
     pub fn name(&self) -> StateName {
         match self {
             Self::Active => StateName::Active,
             Self::Paused { .. } => StateName::Paused,
             Self::Killed { .. } => StateName::Killed,
             Self::Ended { .. } => StateName::Ended,
-            Self::Archived { was, .. } if was.is_paused() => StateName::Paused,
             Self::Archived { .. } => StateName::Archived,
         }
     }
