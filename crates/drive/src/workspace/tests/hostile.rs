@@ -340,11 +340,34 @@ fn a_fifo_that_git_would_read_is_refused() {
             assert!(error.as_ref().is_err_and(|error| error.contains("git cannot read")), "{error:?}");
         }
     }
+}
+
+#[test]
+fn a_fifo_outside_of_the_git_directory_is_refused() {
     let project = Project::new();
-    let pipe = project.temp.path().join("pipe");
-    fifo(&pipe);
     let workspace = project.create(Mode::InPlace);
-    std::os::unix::fs::symlink(&pipe, project.folder.join(".git/packed-refs")).expect("a link");
-    let error = workspace.snapshot("round-1").expect_err("refused");
-    assert!(error.to_string().contains("packed-refs"), "{error}");
+    let elsewhere = project.temp.path().join("elsewhere");
+    let (git, pipe) = (project.folder.join(".git"), elsewhere.join("pack/pack-1.idx"));
+    write(&elsewhere.join("HEAD"), "ref: refs/heads/main\n");
+    std::fs::create_dir_all(elsewhere.join("pack")).expect("a directory");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let nested = project.folder.join("nested");
+    std::fs::create_dir_all(&nested).expect("a directory");
+    for (path, text) in [
+        (git.join("packed-refs"), None),
+        (git.join("objects/77"), None),
+        (git.join("objects/info/alternates"), Some(format!("../../nothing\n{}\n", elsewhere.display()))),
+        (nested.join(".git"), Some(format!("gitdir: {}\n", elsewhere.display()))),
+    ] {
+        let _ = std::fs::remove_dir(&path);
+        match (&text, path.ends_with("77")) {
+            (Some(text), _) => write(&path, text),
+            (None, true) => std::os::unix::fs::symlink(&elsewhere, &path).expect("a link"),
+            (None, false) => std::os::unix::fs::symlink(&pipe, &path).expect("a link"),
+        }
+        let error = workspace.snapshot("round-1").expect_err("refused");
+        assert!(error.to_string().contains("git cannot read"), "{error}");
+        std::fs::remove_file(&path).expect("removed");
+    }
+    workspace.snapshot("round-1").expect("a tree");
 }
