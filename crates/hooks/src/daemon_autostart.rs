@@ -62,6 +62,9 @@ const VARIABLES_OF_AGENT: &[&str] = &["USER", "LOGNAME", "LANG", "LC_ALL"];
 /// Where the programs of a system are. Root can write to any directory, and so can an agent that runs as root.
 const DIRECTORIES_FOR_ROOT: &[&str] = &["/usr", "/bin", "/sbin", "/opt", "/nix", "/run/current-system"];
 
+/// Where programs are on every system.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// What `belay run` and `belay exec` set for one run. A resident process outlives it.
 const VARIABLES_OF_RUN: &[&str] = &["BELAY_SESSION", "BELAY_UPSTREAMS", "BELAY_HOME"];
 
@@ -80,7 +83,7 @@ impl StartedBy<'_> {
                 let own = env.clone().with_home_of_user().with_runtime_dir_of_user();
                 let mut picked = pick(&own, &mut VARIABLES_OF_AGENT.iter().copied().chain(["HOME", "XDG_RUNTIME_DIR"]));
                 let is_root = rustix::process::geteuid().is_root();
-                let path = env.get("PATH").and_then(|path| system_directories(path, is_root));
+                let path = system_directories(env.get("PATH").unwrap_or_default(), is_root);
                 picked.extend(path.map(|path| ("PATH".to_owned(), path)));
                 picked
             }
@@ -98,7 +101,15 @@ fn system_directories(path: &OsStr, is_root: bool) -> Option<OsString> {
         let is_protected = found.is_dir() && found.uid() == 0 && found.mode() & 0o022 == 0;
         (is_protected && (!is_root || is_known())).then_some(dir)
     };
-    std::env::join_paths(std::env::split_paths(path).filter_map(system_directory)).ok()
+    // A path without the usual directories would take git and the desktop's notifications away.
+    let all = std::env::split_paths(path).chain(std::env::split_paths(USUAL_PATH));
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    for dir in all.filter_map(system_directory) {
+        if !dirs.contains(&dir) {
+            dirs.push(dir);
+        }
+    }
+    std::env::join_paths(dirs).ok()
 }
 
 /// Starts the resident process unless another hook just did. Does not wait for it. It exits after being idle for
