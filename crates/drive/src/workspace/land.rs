@@ -113,6 +113,10 @@ impl Landing<'_> {
         self.refuse_dirty(&head_tree, &merged)?;
         let commit = match fast_forward {
             true => work.clone(),
+            // A person who took the start out of their branch does not want it back in its history.
+            false if how == Land::Merge && !refs.is_ancestor(&base, &head)? => {
+                self.personal_commit(&merged, &[&head], message)?
+            }
             false => self.personal_commit(&merged, &[&head, &work], message)?,
         };
         self.check_out(&branch, &head, &commit)?;

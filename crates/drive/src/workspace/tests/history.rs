@@ -118,4 +118,6 @@ fn a_commit_that_the_person_took_back_does_not_return() {
     workspace.land(&tree, Land::Merge, MESSAGE).expect("landed");
     assert!(!project.folder.join("b.txt").exists());
     assert_eq!(read(project.folder.join("c.txt")), "c\n");
+    assert_eq!(project.git(&["log", "--format=%s"]), "Add c\nfirst\n", "nor into the history");
+    assert_eq!(workspace.land(&tree, Land::Merge, MESSAGE).expect("a no-op"), Landed::AlreadyThere);
 }
