@@ -1,10 +1,12 @@
 //! An alert and its text.
 
 use belay_core::printable::spell_out;
-use belay_core::{Effect, InterventionLevel, SessionKey, Timestamp};
+use belay_core::{Effect, InterventionLevel, SessionKey, Subject, Timestamp};
 use belay_store::Message;
 use schemars::JsonSchema;
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +14,8 @@ pub struct Alert {
     /// The same over all attempts and channels.
     pub id: String,
     pub kind: AlertKind,
-    pub session: SessionKey,
+    /// What it is about; `None` for a test of the channels.
+    pub subject: Option<Subject>,
     pub at: Timestamp,
     /// The detected pattern; `None` for an operator's decision.
     pub pattern: Option<String>,
@@ -47,18 +50,27 @@ pub enum AlertKind {
     Test,
 }
 
-/// Payload of a message that the engine enqueues.
+/// Payload of a message, besides its version and subject.
 #[derive(Deserialize)]
 struct OutboxPayload {
-    session: SessionKey,
     at: Timestamp,
     #[serde(default)]
     project: Option<String>,
     effect: Effect,
 }
 
+/// The subject of a payload. Version 1, which has no `v`, knew only sessions; its messages may still wait in a store.
+fn subject_of(payload: &Value) -> serde_json::Result<Subject> {
+    match payload.get("v") {
+        None => SessionKey::deserialize(&payload["session"]).map(Subject::from),
+        Some(version) if *version == 2 => Subject::deserialize(&payload["subject"]),
+        Some(version) => Err(serde_json::Error::custom(format!("its version is {version}; a newer belay wrote it"))),
+    }
+}
+
 impl Alert {
     pub fn from_message(message: &Message) -> serde_json::Result<Self> {
+        let subject = subject_of(&message.payload)?;
         let payload = OutboxPayload::deserialize(&message.payload)?;
         let (kind, pattern, sentence, incident) = match payload.effect {
             Effect::IncidentOpened(incident) => {
@@ -78,14 +90,14 @@ impl Alert {
             }
             Effect::NotifyOperator { pattern, sentence } => (AlertKind::NeedsAttention, Some(pattern), sentence, None),
             Effect::StateChanged { .. } => {
-                return Err(serde::de::Error::custom("a change of state is not an alert"));
+                return Err(serde_json::Error::custom("a change of state is not an alert"));
             }
         };
         let id = format!("msg_{}", message.key.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
-        let (session, at, project) = (payload.session, payload.at, payload.project);
         // A sentence quotes commands: a channel that drops characters must not make one look like another.
         let sentence = spell_out(&sentence).into_owned();
-        Ok(Self { id, kind, session, at, pattern, sentence, incident, project })
+        let (at, project) = (payload.at, payload.project);
+        Ok(Self { id, kind, subject: Some(subject), at, pattern, sentence, incident, project })
     }
 
     /// An alert that tests a channel.
@@ -93,7 +105,7 @@ impl Alert {
         Self {
             id: format!("msg_test_{id}"),
             kind: AlertKind::Test,
-            session: SessionKey::new("belay", "test"),
+            subject: None,
             at,
             pattern: None,
             sentence: "This is a test. Alerts about your agents arrive here.".to_owned(),
@@ -109,7 +121,11 @@ impl Alert {
 
     /// One line: the agent and what happened.
     pub fn title(&self) -> String {
-        let agent = &self.session.agent;
+        let agent = match &self.subject {
+            Some(Subject::Session { session }) => session.agent.to_string(),
+            Some(Subject::Review { id }) => format!("Review {id}"),
+            None => "Belay".to_owned(),
+        };
         match self.kind {
             AlertKind::Paused if self.is_operator_decision() => format!("{agent} was paused by an operator"),
             AlertKind::Paused => format!("Belay paused {agent}"),
@@ -123,30 +139,16 @@ impl Alert {
 
     /// What happened, and the next step.
     pub fn text(&self) -> String {
-        let next = match self.kind {
-            AlertKind::Paused => format!(" Resume it with `belay resume {}`.", self.session),
-            AlertKind::NeedsAttention | AlertKind::Nudged => format!(" Details: `belay show {}`.", self.session),
-            AlertKind::Killed | AlertKind::Updated | AlertKind::Test => String::new(),
+        let next = match (self.kind, &self.subject) {
+            (AlertKind::Paused, Some(subject)) => format!(" Resume it with `belay resume {}`.", subject.key()),
+            (AlertKind::NeedsAttention | AlertKind::Nudged, Some(subject)) => {
+                format!(" Details: `{}`.", subject.command())
+            }
+            _ => String::new(),
         };
         format!("{}{next}", self.sentence)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_quoted_command_keeps_its_invisible_characters_visible() {
-        let sentence = "The same call again: `rm \u{202e}x\u{200b}y [redacted:secret]`.";
-        let effect = Effect::NotifyOperator { pattern: "stall".to_owned(), sentence: sentence.to_owned() };
-        let payload =
-            json!({ "session": SessionKey::new("codex", "s"), "at": Timestamp::from_millis(0), "effect": effect });
-        let (id, created_at) = (1, Timestamp::from_millis(0));
-        let message = Message { id, key: "k".to_owned(), topic: "t".to_owned(), payload, created_at };
-        let shown = Alert::from_message(&message).unwrap().sentence;
-        assert_eq!(shown, r"The same call again: `rm \u{202e}x\u{200b}y [redacted:secret]`.");
-    }
-}
+mod tests;

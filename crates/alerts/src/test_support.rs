@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use belay_core::{Effect, SessionKey, Timestamp};
+use belay_core::{Effect, SessionKey, Subject, Timestamp};
 use belay_store::{Access, DeliveryState, Durability, NewMessage, Result, Store, StoreUrl};
 use serde_json::json;
 
@@ -20,7 +20,7 @@ pub(crate) fn alert(kind: AlertKind) -> Alert {
     Alert {
         id: "msg_incident_opened_inc_1".into(),
         kind,
-        session: SessionKey::new("agent", "01a1"),
+        subject: Some(SessionKey::new("agent", "01a1").into()),
         at: Timestamp::parse("2026-11-15T18:00:00Z").expect("a timestamp"),
         pattern: Some("exact_repeat".into()),
         sentence: "The same call was made 5 times in a row: `npm test`.".into(),
@@ -54,7 +54,8 @@ impl TestOutbox {
     pub(crate) fn enqueue(&self, key: &str) {
         let effect =
             Effect::NotifyOperator { pattern: "stall".into(), sentence: "Nothing has happened for 10 minutes.".into() };
-        self.enqueue_payload(key, json!({ "session": SessionKey::new("agent", "s"), "at": at(0), "effect": effect }));
+        let subject = Subject::from(SessionKey::new("agent", "s"));
+        self.enqueue_payload(key, json!({ "v": 2, "subject": subject, "at": at(0), "effect": effect }));
     }
 
     pub(crate) fn enqueue_payload(&self, key: &str, payload: serde_json::Value) {

@@ -32,6 +32,7 @@
 //! | [`redact`] | redaction of secrets |
 //! | [`simhash`] | similarity of texts |
 //! | [`status`] | what a session is doing, with the reason |
+//! | [`subject`] | what an alert, a need or a decision is about |
 
 pub mod action;
 pub mod decision;
@@ -55,6 +56,7 @@ pub mod rules;
 pub mod session;
 pub mod simhash;
 pub mod status;
+pub mod subject;
 pub mod time;
 pub mod waste;
 
@@ -67,4 +69,5 @@ pub use key::SessionKey;
 pub use outcome::{CallStatus, Outcome};
 pub use rules::Rules;
 pub use session::{Session, SessionState};
+pub use subject::Subject;
 pub use time::Timestamp;

@@ -66,7 +66,6 @@ mod text;
 mod words;
 
 pub use frame::{Frame, Page, PageView, Theme, who};
-pub use parts::path_segment;
 
 /// The content security policy of every page.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

@@ -1,6 +1,7 @@
 //! Small parts that every page uses.
 
 use belay_core::Timestamp;
+pub(crate) use belay_core::subject::path_segment;
 use belay_ipc::views::SessionView;
 use maud::{Markup, Render, html};
 
@@ -50,20 +51,6 @@ pub(crate) fn bar(percent: u32, label: &str) -> Markup {
 /// Address of a session's page.
 pub(crate) fn session_url(key: &str) -> String {
     format!("/sessions/{}", path_segment(key))
-}
-
-/// Percent-encodes what is special in a path or a query.
-pub fn path_segment(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b':' | b'~' => {
-                encoded.push(char::from(byte))
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }
 
 /// An element id for a key: equal keys have equal ids, and the id has no special characters.

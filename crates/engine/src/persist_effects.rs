@@ -1,7 +1,7 @@
 //! Persists the effects of an event in its transaction: findings, incidents, notes, tombstones and outbox messages.
 
 use belay_core::event::OperatorDecision;
-use belay_core::{Body, Effect, Event, Rules};
+use belay_core::{Body, Effect, Event, Rules, Subject};
 use belay_store::{NewMessage, NoteRow, Result, Transaction};
 
 use crate::cache::CachedSession;
@@ -33,7 +33,7 @@ pub(crate) fn persist(
         }
         if let Some((key, topic)) = outbox_key(event, effect, opened).filter(|_| !is_trial) {
             let payload = serde_json::json!({
-                "session": event.session, "event": event.id, "at": event.at,
+                "v": 2, "subject": Subject::from(event.session.clone()), "event": event.id, "at": event.at,
                 "project": tombstone::project_key(&held.session), "effect": effect,
             });
             transaction.enqueue(&NewMessage { key, topic: topic.to_owned(), payload, at: event.at })?;

@@ -16,6 +16,7 @@ pub struct NewMessage {
     pub key: String,
     /// The kind of effect, e.g. `incident_opened`.
     pub topic: String,
+    /// With `v`, `subject` (a `belay_core::Subject`) and `at`. Without `v` it is of version 1, which has a `session`.
     pub payload: serde_json::Value,
     /// When it happened.
     pub at: Timestamp,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use belay_core::{Incident, InterventionLevel, SessionState};
+use belay_core::{Incident, InterventionLevel, SessionState, Subject};
 
 use super::{Fixture, append, at, change, details, key, paused, seed, write};
 use crate::{EventQuery, KeptSession, NewMessage, Pruned, Retention, SessionQuery, Store};
@@ -164,10 +164,10 @@ pub fn sessions_are_deleted_by_name(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let gone = seed(&mut *store, &key("gone"), &paused(), DAY);
     seed(&mut *store, &key("stays"), &SessionState::Active, DAY);
-    let message = |of: &str| NewMessage {
-        key: format!("incident_opened:{of}"),
+    let message = |of: &str, key: &str, payload: serde_json::Value| NewMessage {
+        key: format!("{key}:{of}"),
         topic: "incident_opened".to_owned(),
-        payload: serde_json::json!({ "session": key(of) }),
+        payload,
         at: at(1),
     };
     write(&mut *store, |transaction| {
@@ -183,7 +183,10 @@ pub fn sessions_are_deleted_by_name(fixture: &impl Fixture) {
         };
         transaction.put_incident(gone, &incident).unwrap();
         for of in ["gone", "stays"] {
-            assert!(transaction.enqueue(&message(of)).unwrap());
+            let subject = serde_json::json!({ "v": 2, "subject": Subject::from(key(of)) });
+            assert!(transaction.enqueue(&message(of, "opened", subject)).unwrap());
+            // As versions before the subject wrote it.
+            assert!(transaction.enqueue(&message(of, "old", serde_json::json!({ "session": key(of) }))).unwrap());
         }
     });
     assert_eq!(store.delete_sessions(&[key("gone"), key("never was")]).unwrap(), 1);
@@ -191,7 +194,7 @@ pub fn sessions_are_deleted_by_name(fixture: &impl Fixture) {
     assert_eq!(store.incident("i1").unwrap(), None);
     assert_eq!(store.held_sessions(9).unwrap(), []);
     let left: Vec<String> = store.messages(9).unwrap().into_iter().map(|message| message.key).collect();
-    assert_eq!(left, ["incident_opened:stays"]);
+    assert_eq!(left, ["old:stays", "opened:stays"]);
     assert_eq!(prune_all(&mut *store, &age(90), DAY).events, 1);
     assert_eq!(store.check().unwrap(), [] as [String; 0]);
 }

@@ -143,7 +143,9 @@ pub(super) fn delete_sessions(conn: &Connection, sessions: &[SessionKey]) -> rus
         transaction
             .prepare_cached(
                 "DELETE FROM messages WHERE json_valid(payload)
-                     AND (payload ->> '$.session.agent') || ':' || (payload ->> '$.session.id')
+                     AND coalesce(
+                         (payload ->> '$.subject.session.agent') || ':' || (payload ->> '$.subject.session.id'),
+                         (payload ->> '$.session.agent') || ':' || (payload ->> '$.session.id'))
                          IN (SELECT value FROM json_each(?1))",
             )?
             .execute([to_json(&names)?])?;

@@ -12,7 +12,7 @@ use crate::test_support::alert;
 #[test]
 fn texts_are_arguments_without_markup() {
     let alert = Alert {
-        session: SessionKey::new("agent", "$(reboot)"),
+        subject: Some(SessionKey::new("agent", "$(reboot)").into()),
         sentence: "The same call again: `echo '<img src=\"http://x\">' && \"quit\"`.".into(),
         ..alert(AlertKind::Paused)
     };

@@ -1,6 +1,6 @@
 //! Bodies of webhooks.
 
-use belay_core::{SessionKey, Timestamp};
+use belay_core::{SessionKey, Subject, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,7 +23,12 @@ pub struct WebhookBody {
 /// What happened.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WebhookData {
-    pub session: SessionKey,
+    /// What it is about; absent in a test of the channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Subject>,
+    /// The session, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionKey>,
     /// Directory in which the agent works.
     pub project: Option<String>,
     /// The detected pattern; null for an operator's decision.
@@ -38,8 +43,13 @@ pub struct WebhookData {
 
 /// Belay's own format.
 pub fn belay(alert: &Alert, _host: &str) -> Value {
+    let session = match &alert.subject {
+        Some(Subject::Session { session }) => Some(session.clone()),
+        Some(Subject::Review { .. }) | None => None,
+    };
     let data = WebhookData {
-        session: alert.session.clone(),
+        subject: alert.subject.clone(),
+        session,
         project: alert.project.clone(),
         pattern: alert.pattern.clone(),
         sentence: alert.sentence.clone(),

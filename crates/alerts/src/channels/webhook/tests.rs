@@ -35,6 +35,13 @@ fn bodies_of_both_formats() {
           "agent": "agent",
           "id": "01a1"
         },
+        "subject": {
+          "session": {
+            "agent": "agent",
+            "id": "01a1"
+          },
+          "type": "session"
+        },
         "text": "The same call was made 5 times in a row: `npm test`. Resume it with `belay resume agent:01a1`."
       },
       "timestamp": "2026-11-15T18:00:00.000Z",

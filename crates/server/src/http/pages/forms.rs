@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use belay_core::SessionKey;
 use belay_core::event::{OperatorDecision, PermissionAnswer};
 use belay_core::format;
+use belay_core::{SessionKey, Subject};
 use belay_ipc::{AnswerRequest, ErrorBody, ErrorCode};
 
 use super::super::api::decisions::{BulkResult, Decided, DecisionBody, apply, apply_to_all};
@@ -75,7 +75,7 @@ pub(super) async fn decide(
         Ok((message(&decision, &decided), session))
     })
     .await?;
-    Ok(form.done(&message, &format!("/sessions/{}", belay_dashboard::path_segment(&session.to_string()))))
+    Ok(form.done(&message, &Subject::from(session).page()))
 }
 
 fn decide_one(

@@ -6,6 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use belay_core::Subject;
 use belay_dashboard::model::{AgentChoice, ReviewForm};
 use belay_dashboard::review::{IssueFilter, ReviewPage, RoundDiff};
 use belay_dashboard::reviews::ReviewsPage;
@@ -131,7 +132,7 @@ pub(super) async fn file(State(shared): State<Arc<DaemonState>>, form: SignedFor
         ..FileReviewRequest::default()
     };
     let filed = blocking(&shared, move |shared| Ok(reviews::file_from_browser(shared, &request)?)).await?;
-    Ok(form.go_to(&format!("/reviews/{}", belay_dashboard::path_segment(&filed.id))))
+    Ok(form.go_to(&Subject::review(filed.id).page()))
 }
 
 /// Longest round that a form takes: a week.
@@ -172,7 +173,7 @@ pub(super) async fn decide(
     Path(id): Path<String>,
     form: SignedForm,
 ) -> Result<Response, ApiError> {
-    let page = format!("/reviews/{}", belay_dashboard::path_segment(&id));
+    let page = Subject::review(&*id).page();
     let by = Some(name(&form.author));
     let wanted = form.fields.get("decision").unwrap_or_default();
     if let "land" | "land_apply" = wanted {
