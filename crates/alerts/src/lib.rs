@@ -2,8 +2,8 @@
 //!
 //! # Theory of operation
 //!
-//! The engine enqueues a message in the store's outbox in the transaction of the event it follows from. It knows no
-//! channels. The resident process runs a [`Dispatcher`], which does three things.
+//! The engine enqueues a message in the store's outbox in the transaction of the event it follows from; the resident
+//! process enqueues one about each review task that needs a person ([`message_about`]). Neither knows channels. The resident process runs a [`Dispatcher`], which does three things.
 //!
 //! 1. *Route*: each new message gets one delivery per configured channel. From then on, the state of a message is kept
 //!    per channel: what the desktop refused can still be pending for the webhook.
@@ -37,7 +37,7 @@ pub mod dispatcher;
 #[cfg(test)]
 mod test_support;
 
-pub use alert::{Alert, AlertKind};
+pub use alert::{Alert, AlertKind, message_about};
 pub use attempt::Outbox;
 pub use channel::{Channel, ChannelProblem, DeliveryError};
 pub use channels::webhook::body::WebhookBody;

@@ -26,6 +26,7 @@ pub(crate) fn alert(kind: AlertKind) -> Alert {
         sentence: "The same call was made 5 times in a row: `npm test`.".into(),
         incident: Some("inc-1".into()),
         project: Some("/home/user/project".into()),
+        link: None,
     }
 }
 

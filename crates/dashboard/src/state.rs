@@ -38,6 +38,7 @@ pub(crate) fn of_need(kind: NeedKind) -> Look {
         NeedKind::Stalled => look("stalled", "s-need", "Stalled"),
         NeedKind::Failed => look("failed", "s-fail", "Failed"),
         NeedKind::Finished => look("finished", "s-done", "Finished"),
+        NeedKind::Decision => look("person", "s-need", "Needs you"),
     }
 }
 

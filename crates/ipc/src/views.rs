@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use calls::{CallView, FlagKind, PictureFlag, PictureRow, PictureView, Round, StripBucket};
 pub use overview::{
-    AvoidedLoopView, AvoidedView, NeedKind, NeedRow, NeedView, OverviewView, QuotaView, SpendView, TodayView,
+    AvoidedLoopView, AvoidedView, Need, NeedKind, NeedRow, NeedView, OverviewView, QuotaView, SpendView, TodayView,
 };
 pub use review::{
     ArtifactView, BuiltView, GateView, LandedView, NewestDecisionView, ReviewAttention, ReviewDecisionKind,

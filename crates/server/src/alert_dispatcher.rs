@@ -8,6 +8,7 @@ use belay_clock::now;
 use belay_core::Timestamp;
 use belay_store::{Store, StoreError};
 
+use crate::needs::NeedWatcher;
 use crate::state::DaemonState;
 
 /// How often the outbox is polled, and so the longest delay before a first attempt.
@@ -17,8 +18,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Dispatches until the shutdown.
-pub(crate) fn run(shared: &Arc<DaemonState>, channels: Vec<Box<dyn Channel>>) {
-    let mut dispatcher = match Dispatcher::start(channels, Arc::new(DaemonOutbox(Arc::clone(shared)))) {
+pub(crate) fn run(shared: &Arc<DaemonState>, channels: Vec<Box<dyn Channel>>, mut needs: NeedWatcher) {
+    let outbox = Arc::new(DaemonOutbox(Arc::clone(shared)));
+    let mut dispatcher = match Dispatcher::start(channels, Arc::clone(&outbox) as Arc<dyn Outbox>) {
         Ok(dispatcher) => dispatcher,
         Err(error) => {
             tracing::error!(%error, "cannot start the alert dispatcher; alerts stay in the outbox");
@@ -26,6 +28,9 @@ pub(crate) fn run(shared: &Arc<DaemonState>, channels: Vec<Box<dyn Channel>>) {
         }
     };
     loop {
+        if let Err(error) = needs.enqueue_new(shared, &*outbox) {
+            tracing::warn!(%error, "cannot enqueue alerts about review tasks");
+        }
         if let Err(error) = dispatcher.poll() {
             tracing::warn!(%error, "cannot poll the outbox");
         }
@@ -38,8 +43,11 @@ pub(crate) fn run(shared: &Arc<DaemonState>, channels: Vec<Box<dyn Channel>>) {
     }
 }
 
-/// Whether an alert is not yet delivered to every channel.
+/// Whether an alert is not yet delivered to every channel, or not yet enqueued.
 pub(crate) fn has_pending_alerts(shared: &DaemonState) -> bool {
+    if shared.need_changes.are_pending() {
+        return true;
+    }
     let store = shared.readers.get();
     store.is_ok_and(|store| store.pending_messages().is_ok_and(|pending| pending > 0))
 }

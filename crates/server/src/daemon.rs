@@ -25,6 +25,7 @@ use crate::ipc_server::{BoundSocket, WorkerPool};
 use crate::listeners::{BoundListener, ListenError, Listeners};
 use crate::live::LiveHub;
 use crate::logins::Logins;
+use crate::needs::{NeedChanges, NeedWatcher};
 use crate::proxy_service::{self, EngineSupervisor};
 use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
@@ -135,6 +136,7 @@ impl Daemon {
             quotas: Quotas::load(&paths),
             approvals: Approvals::default(),
             reviews: Reviews::default(),
+            need_changes: NeedChanges::default(),
             config: ConfigSource { paths: paths.clone(), env: env.clone(), flags },
         });
         shared.decisions.committer.with_engine(belay_engine::Engine::sync_held_file);
@@ -212,9 +214,10 @@ impl Daemon {
         };
         let alerts = {
             let shared = Arc::clone(&shared);
+            let needs = NeedWatcher::new(plan.retention.max_age);
             std::thread::Builder::new()
                 .name("alerts".to_owned())
-                .spawn(move || alert_dispatcher::run(&shared, channels))?
+                .spawn(move || alert_dispatcher::run(&shared, channels, needs))?
         };
         Reviews::start(&shared);
         let served = runtime.block_on(serve(&shared, &relay, listeners, signals));

@@ -38,6 +38,7 @@ mod listeners;
 mod live;
 pub mod log_file;
 mod logins;
+mod needs;
 mod operator;
 mod ops;
 mod pending_run_decisions;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use belay_agents::AgentSpec;
 use belay_config::{Config, Loader, Strictness};
-use belay_core::SessionKey;
+use belay_core::{SessionKey, Subject};
 use belay_ipc::views::{LandedView, OverviewView, ReviewSummaryView, ReviewView, ReviewsView};
 use belay_ipc::{
     DecideReviewRequest, ErrorBody, ErrorCode, FileReviewRequest, LandReviewRequest, PauseReviewsRequest,
@@ -40,6 +40,11 @@ impl Reviews {
         self.0.wait().as_ref().map_err(|why| ErrorBody::new(ErrorCode::Internal, why.clone()))
     }
 
+    /// Whether the tasks can be listed without waiting for the runner.
+    pub(crate) fn has_started(&self) -> bool {
+        self.0.get().is_some()
+    }
+
     /// Whether the process has to stay for a task.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self.0.get(), Some(Ok(runner)) if runner.is_busy())
@@ -65,7 +70,8 @@ impl Host for ReviewHost {
     fn task_changed(&self, id: &str) {
         if let Some(shared) = self.0.upgrade() {
             shared.lifecycle.mark_active();
-            shared.live.tell_about(&format!("review:{id}"), "review");
+            shared.need_changes.note();
+            shared.live.tell_about(&Subject::review(id).key(), "review");
         }
     }
 

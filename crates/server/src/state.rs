@@ -24,6 +24,7 @@ use crate::intake;
 use crate::listeners::Listeners;
 use crate::live::LiveHub;
 use crate::logins::Logins;
+use crate::needs::NeedChanges;
 use crate::pending_run_decisions::PendingRunDecisions;
 use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
@@ -60,6 +61,7 @@ pub(crate) struct DaemonState {
     pub(crate) quotas: Quotas,
     pub(crate) approvals: Approvals,
     pub(crate) reviews: Reviews,
+    pub(crate) need_changes: NeedChanges,
 }
 
 /// The engine, with in-memory indexes for callers that cannot wait for it.

@@ -31,6 +31,7 @@ pub(crate) fn need_state(kind: NeedKind) -> State {
         NeedKind::Stalled => ("◇", "Stalled", Tone::Warn),
         NeedKind::Failed => ("×", "Failed", Tone::Bad),
         NeedKind::Finished => ("✓", "Finished", Tone::Ok),
+        NeedKind::Decision => ("!", "Needs you", Tone::Warn),
     };
     State { symbol, word, tone }
 }
@@ -71,7 +72,7 @@ pub(crate) fn review_state(task: &ReviewSummaryView) -> State {
         (_, Some(ReviewAttention::TreeChanged)) => ("!", "Files changed", Tone::Warn),
         (_, Some(ReviewAttention::InstructionsChanged)) => ("!", "Instructions", Tone::Warn),
         (_, Some(ReviewAttention::Refused)) => ("!", "Cannot run", Tone::Warn),
-        (_, None) => ("!", "Needs you", Tone::Warn),
+        (_, None) => return need_state(NeedKind::Decision),
     };
     State { symbol, word, tone }
 }

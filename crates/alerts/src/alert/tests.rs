@@ -39,3 +39,43 @@ fn a_payload_of_a_newer_version_is_an_error() {
     let error = Alert::from_message(&message(payload)).unwrap_err().to_string();
     assert_eq!(error, "its version is 3; a newer belay wrote it");
 }
+
+/// The alert about a need of a review task, as it is enqueued and read again.
+fn about_review(kind: NeedKind, status: &str, link: Option<&str>) -> Alert {
+    let need = Need {
+        subject: Subject::review("r-7f3k"),
+        kind,
+        since: Timestamp::from_millis(1_800_000_000_000),
+        reason: format!("\"Fix the parser\": {status}"),
+        project: Some("/home/user/project".to_owned()),
+    };
+    let NewMessage { key, topic, payload, at } = message_about(&need, link);
+    Alert::from_message(&Message { id: 1, key, topic, payload, created_at: at }).unwrap()
+}
+
+#[test]
+fn alerts_about_review_tasks_name_the_command_and_the_page() {
+    let link = Some("http://127.0.0.1:8787/reviews/r-7f3k");
+    let alerts = [
+        about_review(NeedKind::Decision, "Issues are open after all 5 rounds.", link),
+        about_review(NeedKind::OverBudget, "The budget is used up.", link),
+        about_review(NeedKind::Finished, "Approved by Codex after 2 rounds.", link),
+        about_review(NeedKind::Failed, "Failed in the build of round 1: out of memory.", None),
+    ];
+    let shown = |alert: &Alert| format!("{}\n{}", alert.title(), alert.text());
+    insta::assert_snapshot!(alerts.each_ref().map(shown).join("\n\n"), @r#"
+    Review r-7f3k needs you
+    "Fix the parser": Issues are open after all 5 rounds. Details: `belay review show r-7f3k` (http://127.0.0.1:8787/reviews/r-7f3k).
+
+    Review r-7f3k needs you
+    "Fix the parser": The budget is used up. Details: `belay review show r-7f3k` (http://127.0.0.1:8787/reviews/r-7f3k).
+
+    Review r-7f3k is done
+    "Fix the parser": Approved by Codex after 2 rounds. Details: `belay review show r-7f3k` (http://127.0.0.1:8787/reviews/r-7f3k).
+
+    Review r-7f3k failed
+    "Fix the parser": Failed in the build of round 1: out of memory. Details: `belay review show r-7f3k`.
+    "#);
+    assert_eq!(alerts[0].id, "msg_need_review_r_7f3k_decision_1800000000000");
+    assert_eq!(alerts[0].project.as_deref(), Some("/home/user/project"));
+}

@@ -121,8 +121,12 @@ fn command(notifier: &std::path::Path, alert: &Alert) -> Command {
         return command;
     }
     let urgency = match alert.kind {
-        AlertKind::Paused | AlertKind::Killed | AlertKind::NeedsAttention => "critical",
-        AlertKind::Nudged | AlertKind::Updated | AlertKind::Test => "normal",
+        AlertKind::Paused
+        | AlertKind::Killed
+        | AlertKind::NeedsAttention
+        | AlertKind::ReviewNeedsAttention
+        | AlertKind::ReviewFailed => "critical",
+        AlertKind::Nudged | AlertKind::Updated | AlertKind::ReviewDone | AlertKind::Test => "normal",
     };
     command.args(["--app-name=Belay", &format!("--urgency={urgency}"), "--", &title, &escape_markup(&text)]);
     command

@@ -15,7 +15,8 @@ use crate::exit_status::ExitStatus;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Alerts are sent when a session is paused or killed, stalls, hangs in a tool, or waits at a permission\n\
-    prompt. The resident process delivers them to each channel and retries.\n\n\
+    prompt, and when a review task needs you, is done or failed. The resident process delivers them to each\n\
+    channel and retries.\n\n\
     Examples:\n  belay notify"
 )]
 pub(crate) struct NotifyArgs {}

@@ -158,6 +158,29 @@ fn undelivered_alerts_are_retried_after_a_crash_with_the_same_id() {
 }
 
 #[test]
+fn a_message_that_waited_during_an_upgrade_is_delivered() {
+    let receiver = Receiver::start(TAKEN);
+    let world = desktop().var("BELAY_WEBHOOK_URL", format!("http://127.0.0.1:{}/", receiver.port));
+    assert_eq!(world.run_with(&["events", "post"], &lines(&[call("c1", "s1", "make")])).code, Some(0));
+    // As a version wrote it whose messages had a session and no subject.
+    let recorded = include_str!("../../../alerts/src/alert/fixtures/message-v1.json");
+    let recorded: Value = serde_json::from_str(recorded).unwrap();
+    let text = |field: &str| recorded[field].as_str().unwrap();
+    let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    let insert = "INSERT INTO messages (key, topic, payload, created_at) VALUES (?1, ?2, ?3, ?4)";
+    let payload = recorded["payload"].to_string();
+    let created_at = recorded["created_at"].as_i64().unwrap();
+    store.execute(insert, (text("key"), text("topic"), payload, created_at)).unwrap();
+    drop(store);
+    let _serve = Serve::start(&world);
+    let posted = receiver.next();
+    assert_eq!(posted.header("webhook-id"), "msg_incident_opened_inc_9f291af1af");
+    assert_eq!(posted.body["type"], "session.paused");
+    assert_eq!(posted.body["data"]["session"]["id"], "01a1");
+    assert_eq!(posted.body["data"]["subject"]["type"], "session");
+}
+
+#[test]
 fn a_webhook_that_hangs_does_not_delay_the_desktop() {
     // Connections are established by the kernel and never answered.
     let hanging = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -296,7 +319,8 @@ fn notify_tests_every_channel() {
     let world = desktop().var("BELAY_WEBHOOK_URL", format!("http://127.0.0.1:{}/", receiver.port));
     let said = world.run(&["notify", "--json"]).json();
     assert!(said["channels"].as_array().unwrap().iter().all(|one| one["ok"] == true), "{said}");
-    assert_eq!(receiver.next().body["type"], "belay.test");
+    let posted = receiver.next().body;
+    assert_eq!((&posted["type"], posted["data"].get("session")), (&"belay.test".into(), None), "{posted}");
     assert!(shown(&world)[0].contains("Belay test alert"), "{:?}", shown(&world));
     receiver.answers("HTTP/1.1 401 Unauthorized\r\n\r\n");
     let said = world.run(&["notify"]);

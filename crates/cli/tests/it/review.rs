@@ -1,5 +1,6 @@
 //! Review loops with real processes: the resident process, git, and agents that are small programs.
 
+mod alerts;
 mod artifacts;
 mod cancel;
 mod crash;

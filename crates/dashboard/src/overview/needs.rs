@@ -187,7 +187,7 @@ fn actions(frame: &Frame<'_>, need: &NeedView, approval: Option<&PendingApproval
             (decision("", "pause", "Pause"))
             (kill())
         },
-        NeedKind::Stalled => html! { (look("Look")) (kill()) },
+        NeedKind::Stalled | NeedKind::Decision => html! { (look("Look")) (kill()) },
         NeedKind::Failed | NeedKind::Finished => html! { (look("Look")) (decision("", "mark_seen", "Mark seen")) },
     };
     form(frame, "acts", &decisions_url(&session.session), &html! { (buttons) output.answer {} })

@@ -56,6 +56,6 @@ fn look(task: &ReviewSummaryView) -> Look {
         (_, Some(ReviewAttention::TreeChanged)) => person("Files changed"),
         (_, Some(ReviewAttention::InstructionsChanged)) => person("Instructions changed"),
         (_, Some(ReviewAttention::Refused)) => person("Cannot run"),
-        (_, None) => person("Needs you"),
+        (_, None) => state::of_need(NeedKind::Decision),
     }
 }

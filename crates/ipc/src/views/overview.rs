@@ -1,6 +1,6 @@
 //! The overview: which sessions and review tasks need a person, what the others do, and what today cost.
 
-use belay_core::Timestamp;
+use belay_core::{Subject, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,14 @@ pub enum NeedRow<'a> {
 }
 
 impl NeedRow<'_> {
+    /// The key of its subject (see [`Subject::key`]).
+    pub fn key(&self) -> String {
+        match self {
+            Self::Session(need) => need.session.session.clone(),
+            Self::Review(task) => Subject::review(&*task.id).key(),
+        }
+    }
+
     /// Whatever waits for a decision comes first, then results that wait to be landed, then what is acknowledged.
     fn place(self) -> (u8, Timestamp) {
         match self {
@@ -68,7 +76,7 @@ impl OverviewView {
 
     /// Of these tasks, those that the overview lists, in its order.
     pub fn listed_reviews(tasks: impl IntoIterator<Item = ReviewSummaryView>) -> Vec<ReviewSummaryView> {
-        let wanted = tasks.into_iter().filter(|task| task.needs_decision() || task.awaits_landing());
+        let wanted = tasks.into_iter().filter(|task| task.need().is_some());
         let (mut listed, mut finished): (Vec<_>, Vec<_>) = wanted.partition(ReviewSummaryView::needs_decision);
         listed.sort_by(|a, b| (a.since, &a.id).cmp(&(b.since, &b.id)));
         finished.sort_by(|a, b| (a.since, &a.id).cmp(&(b.since, &b.id)));
@@ -111,7 +119,7 @@ pub struct NeedView {
     pub finding_from: Option<u64>,
 }
 
-/// Why a session needs a person.
+/// Why a person is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NeedKind {
@@ -131,6 +139,29 @@ pub enum NeedKind {
     Stalled,
     Failed,
     Finished,
+    /// A review task cannot go on without a decision.
+    Decision,
+}
+
+/// That a person is needed, for what, and since when. Pages list it, and alerts are made of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    pub subject: Subject,
+    pub kind: NeedKind,
+    pub since: Timestamp,
+    /// What is needed and why, in one sentence.
+    pub reason: String,
+    /// Directory in which the work is done.
+    pub project: Option<String>,
+}
+
+impl Need {
+    /// Identifies it. If the subject needs a person again later, that need has another key.
+    pub fn key(&self) -> String {
+        let kind = serde_json::to_value(self.kind).unwrap_or_default();
+        let kind = kind.as_str().unwrap_or_default();
+        format!("need:{}:{kind}:{}", self.subject.key(), self.since.millis())
+    }
 }
 
 /// What today cost. Days are those of the user's time zone.
@@ -221,6 +252,15 @@ mod tests {
             archived,
         ];
         assert_eq!(ids(&OverviewView::listed_reviews(tasks)), ["attention", "failed", "done"]);
+    }
+
+    #[test]
+    fn a_need_that_comes_back_has_another_key() {
+        let key = |phase, since| task("r-7f3k", phase, since).need().map(|need| need.key());
+        assert_eq!(key(ReviewPhase::Failed, 5).as_deref(), Some("need:review:r-7f3k:failed:5"));
+        assert_eq!(key(ReviewPhase::Failed, 9).as_deref(), Some("need:review:r-7f3k:failed:9"));
+        assert_eq!(key(ReviewPhase::NeedsAttention, 9).as_deref(), Some("need:review:r-7f3k:decision:9"));
+        assert_eq!(key(ReviewPhase::Building, 9), None);
     }
 
     #[test]

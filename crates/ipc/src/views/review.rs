@@ -1,8 +1,10 @@
 //! Review tasks: the queue, and one task with its rounds, issues and costs.
 
-use belay_core::Timestamp;
+use belay_core::{Subject, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::{Need, NeedKind};
 
 /// The queue and the tasks, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,6 +102,33 @@ impl ReviewSummaryView {
     /// It is done, and nobody has landed or archived the result.
     pub fn awaits_landing(&self) -> bool {
         self.phase == ReviewPhase::Done && !self.landed && !self.archived
+    }
+
+    /// What a person has to decide: how the task goes on, or whether its result lands. If its session is held, the session
+    /// needs the person.
+    pub fn need(&self) -> Option<Need> {
+        if !self.needs_decision() && !self.awaits_landing() {
+            return None;
+        }
+        let kind = match (self.phase, self.attention) {
+            (ReviewPhase::Done, _) => NeedKind::Finished,
+            (ReviewPhase::Failed, _) => NeedKind::Failed,
+            (_, Some(ReviewAttention::BudgetUsed)) => NeedKind::OverBudget,
+            (_, Some(ReviewAttention::Reseeding)) => NeedKind::Looping,
+            _ => NeedKind::Decision,
+        };
+        Some(Need {
+            subject: Subject::review(&*self.id),
+            kind,
+            since: self.since,
+            reason: format!("\"{}\": {}", self.title, self.status),
+            project: Some(self.folder.clone()),
+        })
+    }
+
+    /// A person's decision brought it to where it is, so that the person knows.
+    pub fn follows_decision(&self) -> bool {
+        self.decided.as_ref().is_some_and(|decided| decided.at == self.since)
     }
 }
 

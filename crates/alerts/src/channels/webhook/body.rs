@@ -31,7 +31,7 @@ pub struct WebhookData {
     pub session: Option<SessionKey>,
     /// Directory in which the agent works.
     pub project: Option<String>,
-    /// The detected pattern; null for an operator's decision.
+    /// The detected pattern; null for an operator's decision and for review tasks.
     pub pattern: Option<String>,
     /// What happened, in one sentence.
     pub sentence: String,
@@ -63,12 +63,22 @@ pub fn belay(alert: &Alert, _host: &str) -> Value {
 /// The format of heartbeat's webhook.
 pub fn heartbeat(alert: &Alert, host: &str) -> Value {
     let event = match alert.kind {
-        AlertKind::Nudged | AlertKind::Updated | AlertKind::Test => "intervention",
-        AlertKind::Paused | AlertKind::Killed | AlertKind::NeedsAttention => "escalation",
+        AlertKind::Nudged | AlertKind::Updated | AlertKind::ReviewDone | AlertKind::Test => "intervention",
+        AlertKind::Paused
+        | AlertKind::Killed
+        | AlertKind::NeedsAttention
+        | AlertKind::ReviewNeedsAttention
+        | AlertKind::ReviewFailed => "escalation",
+    };
+    // Every message has a pattern in heartbeat's format.
+    let pattern = match (&alert.pattern, &alert.subject) {
+        (Some(name), _) => name.replace('_', "-"),
+        (None, Some(Subject::Review { .. })) => "review".to_owned(),
+        (None, _) => "operator".to_owned(),
     };
     json!({
         "event": event,
-        "pattern": alert.pattern.as_deref().map_or_else(|| "operator".to_owned(), |name| name.replace('_', "-")),
+        "pattern": pattern,
         "message": alert.text(),
         "timestamp": alert.at,
         "host": host,

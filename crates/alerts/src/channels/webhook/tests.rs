@@ -1,11 +1,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use belay_core::Timestamp;
+use belay_core::{Subject, Timestamp};
 
 use super::signature::SigningKey;
 use super::{Webhook, WebhookError, body};
-use crate::alert::AlertKind;
+use crate::alert::{Alert, AlertKind};
 use crate::channel::{Channel, DeliveryError};
 use crate::test_support::{Request, TEST_TIMEOUT, alert, receiver};
 
@@ -58,6 +58,36 @@ fn bodies_of_both_formats() {
       "timestamp": "2026-11-15T18:00:00.000Z"
     }
     "#);
+}
+
+#[test]
+fn bodies_about_a_review_task_have_no_session() {
+    let failed = Alert {
+        subject: Some(Subject::review("r-7f3k")),
+        pattern: None,
+        incident: None,
+        sentence: "\"Fix the parser\": Failed in the build of round 1: out of memory.".into(),
+        ..alert(AlertKind::ReviewFailed)
+    };
+    insta::assert_snapshot!(format!("{:#}", body::belay(&failed, "box")), @r#"
+    {
+      "data": {
+        "incident": null,
+        "pattern": null,
+        "project": "/home/user/project",
+        "sentence": "\"Fix the parser\": Failed in the build of round 1: out of memory.",
+        "subject": {
+          "id": "r-7f3k",
+          "type": "review"
+        },
+        "text": "\"Fix the parser\": Failed in the build of round 1: out of memory. Details: `belay review show r-7f3k`."
+      },
+      "timestamp": "2026-11-15T18:00:00.000Z",
+      "type": "review.failed"
+    }
+    "#);
+    let body = body::heartbeat(&failed, "box");
+    assert_eq!((&body["event"], &body["pattern"]), (&"escalation".into(), &"review".into()));
 }
 
 fn configured(url: &str) -> Result<Webhook, WebhookError> {
