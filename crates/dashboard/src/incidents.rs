@@ -164,11 +164,11 @@ fn decision(frame: &Frame<'_>, line: &DecisionLine) -> Markup {
     let (who, verb) = (name(&line.who).to_text(), &line.verb);
     let happened = format!("{who} {verb} it at {}", words::moment(line.at, frame.now, frame.zone));
     html! {
-        tr data-about=(line.about.decisions_url()) data-happened=(happened) {
+        tr data-about={ (line.about.page()) "/decisions" } data-happened=(happened) {
             td { (moment(frame, line.at)) }
             td { (name(&line.who)) }
             td.break {
-                b { (name(&line.verb)) } " " a href=(line.about.url()) { (name(&line.title)) }
+                b { (name(&line.verb)) } " " a href=(line.about.page()) { (name(&line.title)) }
                 @if !line.detail.is_empty() { ", " (sentence(&line.detail)) }
             }
             td.mid { (from(line.decided_in)) }

@@ -1,11 +1,8 @@
 //! Views of pages that no command has, built by the server for the page alone.
 
-use belay_core::Timestamp;
 use belay_core::effect::InterventionLevel;
+use belay_core::{Subject, Timestamp};
 use belay_ipc::views::{CallView, IncidentView, SessionView, SpendView};
-
-use crate::parts::session_url;
-use crate::review_task::review_url;
 
 /// Which incidents a page lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,30 +92,6 @@ impl DecidedIn {
     }
 }
 
-/// What a decision is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DecidedAbout {
-    /// `agent:native-id`.
-    Session(String),
-    /// Id of a review task.
-    Review(String),
-}
-
-impl DecidedAbout {
-    /// Address of its page.
-    pub(crate) fn url(&self) -> String {
-        match self {
-            Self::Session(session) => session_url(session),
-            Self::Review(id) => review_url(id),
-        }
-    }
-
-    /// Address that takes decisions about it.
-    pub(crate) fn decisions_url(&self) -> String {
-        format!("{}/decisions", self.url())
-    }
-}
-
 /// A decision of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionLine {
@@ -126,7 +99,7 @@ pub struct DecisionLine {
     pub who: String,
     /// "resumed", "killed", "raised the budget of"
     pub verb: String,
-    pub about: DecidedAbout,
+    pub about: Subject,
     pub title: String,
     /// The note, or a budget: "only with a changed plan".
     pub detail: String,

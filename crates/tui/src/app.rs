@@ -10,8 +10,6 @@ use belay_ipc::views::{NeedKind, OverviewView, PendingApproval, SessionPageView}
 use jiff::tz::TimeZone;
 use ratatui::crossterm::event::KeyEvent;
 
-pub(crate) use listing::row_name;
-
 use crate::action::{Action, Decision};
 use crate::dialog::Dialog;
 use crate::style::Theme;

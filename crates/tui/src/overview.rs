@@ -11,7 +11,7 @@ use belay_core::format;
 use belay_ipc::views::{NeedKind, NeedRow, NeedView};
 use ratatui::text::Line;
 
-use crate::app::{App, row_name};
+use crate::app::App;
 use crate::line::{LineBuilder, wrap};
 use crate::{picture, words};
 
@@ -82,7 +82,7 @@ pub(crate) fn lines(app: &App, columns: usize) -> Lines {
     if !needs.is_empty() {
         all.push(heading(app, columns, "Needs you", needs.len(), "longest wait first"));
         for row in needs {
-            let selected = is_selected(&row_name(&row));
+            let selected = is_selected(&row.key());
             let lines = match row {
                 NeedRow::Session(need) => need_lines(app, columns, need, selected),
                 NeedRow::Review(task) => review::lines(app, columns, task, selected),

@@ -1,5 +1,6 @@
 //! The attention list: state, reason, and the buttons that resolve it.
 
+use belay_core::Subject;
 use belay_ipc::views::{NeedKind, NeedRow, NeedView, PendingApproval};
 use maud::{Markup, html};
 
@@ -7,7 +8,7 @@ use super::{OverviewPage, review_row};
 use crate::forms::{ask, decision, decisions_url, form};
 use crate::frame::Frame;
 use crate::icons::icon;
-use crate::model::{DecidedAbout, DecidedIn, DecisionLine};
+use crate::model::{DecidedIn, DecisionLine};
 use crate::parts::{element_id, moment, session_link, session_url, since, until, whereabouts};
 use crate::picture::mini;
 use crate::state;
@@ -41,10 +42,7 @@ pub(super) fn panel(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
 
 /// Who resolved what in the last minutes, told in every browser. `assets/refresh.js` repeats it in a row that stays.
 fn resolved(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
-    let needs_still = |about: &DecidedAbout| match about {
-        DecidedAbout::Session(session) => page.view.needs.iter().any(|need| need.session.session == *session),
-        DecidedAbout::Review(id) => page.view.reviews.iter().any(|task| task.id == *id),
-    };
+    let needs_still = |about: &Subject| page.view.need_rows().iter().any(|row| row.key() == about.key());
     let mut lines: Vec<&DecisionLine> = Vec::new();
     for line in page.resolved.iter().filter(|line| !needs_still(&line.about)) {
         // The newest decision about something is what holds.
@@ -59,7 +57,7 @@ fn resolved(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
                     @for line in lines {
                         li data-resolved=(row_id(&line.about)) data-text=(words::capitalized(&how(frame, line))) {
                             (moment(frame, line.at)) span.s-rest { (icon("person")) }
-                            p.muted { (name(&line.who)) " " (name(&line.verb)) " " a href=(line.about.url()) { (name(&line.title)) } (place(line)) }
+                            p.muted { (name(&line.who)) " " (name(&line.verb)) " " a href=(line.about.page()) { (name(&line.title)) } (place(line)) }
                         }
                     }
                 }
@@ -77,10 +75,10 @@ fn how(frame: &Frame<'_>, line: &DecisionLine) -> String {
 }
 
 /// Id of the row that a decision resolved.
-fn row_id(about: &DecidedAbout) -> String {
+fn row_id(about: &Subject) -> String {
     match about {
-        DecidedAbout::Session(session) => element_id("n", session),
-        DecidedAbout::Review(id) => review_row::id(id),
+        Subject::Session { session } => element_id("n", &session.to_string()),
+        Subject::Review { id } => review_row::id(id),
     }
 }
 

@@ -5,14 +5,6 @@ use belay_ipc::views::{NeedRow, NeedView, ReviewSummaryView, SessionView};
 use super::{App, Filter, Screen};
 use crate::words;
 
-/// The name of a row. Sessions are `agent:id`, and no agent has this name.
-pub(crate) fn row_name(row: &NeedRow<'_>) -> String {
-    match row {
-        NeedRow::Session(need) => need.session.session.clone(),
-        NeedRow::Review(task) => format!("review:{}", task.id),
-    }
-}
-
 impl App {
     /// The rows of the overview that match the filter: who needs a person, then the sessions at work.
     pub(crate) fn listed(&self) -> (Vec<NeedRow<'_>>, Vec<&SessionView>) {
@@ -29,7 +21,7 @@ impl App {
     /// Names of the listed rows, in their order.
     pub(super) fn names(&self) -> Vec<String> {
         let (needs, active) = self.listed();
-        needs.iter().map(row_name).chain(active.iter().map(|session| session.session.clone())).collect()
+        needs.iter().map(NeedRow::key).chain(active.iter().map(|session| session.session.clone())).collect()
     }
 
     /// The session that actions apply to.
@@ -52,7 +44,7 @@ impl App {
     pub(crate) fn current_review(&self) -> Option<&ReviewSummaryView> {
         let (name, _) = self.selected.as_ref().filter(|_| matches!(self.screen, Screen::Overview))?;
         self.listed().0.into_iter().find_map(|row| match row {
-            NeedRow::Review(task) if row_name(&row) == *name => Some(task),
+            NeedRow::Review(task) if row.key() == *name => Some(task),
             _ => None,
         })
     }

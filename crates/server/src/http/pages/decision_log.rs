@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use belay_core::event::{OperatorDecision, PermissionAnswer};
 use belay_core::session::StateName;
-use belay_core::{Timestamp, format};
-use belay_dashboard::model::{DecidedAbout, DecidedIn, DecisionLine};
+use belay_core::{Subject, Timestamp, format};
+use belay_dashboard::model::{DecidedIn, DecisionLine};
 use belay_ipc::views::{ReviewDecisionKind, ReviewSummaryView, SessionView};
 use belay_store::{NoteRow, Result, Store};
 
@@ -70,7 +70,7 @@ fn recent_reviews(tasks: &[ReviewSummaryView], reader: Option<&str>, now: Timest
             at: decided.at,
             who: belay_dashboard::who(by, reader),
             verb: verb.to_owned(),
-            about: DecidedAbout::Review(task.id.clone()),
+            about: Subject::review(&*task.id),
             title: task.title.clone(),
             detail: String::new(),
             decided_in: DecidedIn::of(by),
@@ -92,7 +92,7 @@ fn lines(store: &dyn Store, rows: Vec<NoteRow>, reader: Option<&str>) -> Result<
             detail: detail(&row),
             decided_in: DecidedIn::of(row.by.as_deref()),
             effect: effect(&row, &session).to_owned(),
-            about: DecidedAbout::Session(session.session),
+            about: row.session.into(),
         });
     }
     Ok(lines)
