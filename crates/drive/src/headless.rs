@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use belay_agents::headless::{Access, HeadlessEvent, HeadlessProtocol, HeadlessRequest, OutputReader};
 use belay_config::DurationSetting;
 use belay_core::event::{OperatorDecision, Usage};
+use belay_core::session::StateName;
 use belay_core::status::StatusValue;
 use belay_core::{SessionKey, Timestamp};
 use belay_ipc::SessionRequest;
@@ -123,7 +124,7 @@ pub enum Ending {
     },
     /// Belay or a person holds the session.
     Held {
-        state: String,
+        state: StateName,
         reason: String,
     },
     TimedOut,
@@ -248,7 +249,7 @@ fn ending(exit: &Exit, reader: &OutputReader, view: Option<&SessionView>) -> End
     }
     if let Some(view) = view {
         match view.status.value {
-            StatusValue::Held => return Ending::Held { state: view.state.clone(), reason: view.status.why.clone() },
+            StatusValue::Held => return Ending::Held { state: view.state, reason: view.status.why.clone() },
             StatusValue::Limited => {
                 return Ending::Limited { message: view.status.why.clone(), until: view.status.until };
             }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use belay_clock::now;
 use belay_core::SessionKey;
+use belay_core::session::StateName;
 use belay_drive::headless::{Ending, HeadlessResult};
 use belay_drive::limits;
 use belay_review::task::{Role, Spend, StepOutcome};
@@ -116,7 +117,7 @@ fn not_finished(context: &StepContext, role: &Role, result: &HeadlessResult, spe
             StepOutcome::Limited { account, until, session }
         }
         // A killed session stays killed.
-        Ending::Held { state, reason } if state == "killed" => StepOutcome::Refused { why: reason.clone() },
+        Ending::Held { state: StateName::Killed, reason } => StepOutcome::Refused { why: reason.clone() },
         Ending::Held { reason, .. } => match session {
             _ if is_over_budget(context, spend) => StepOutcome::OverBudget,
             Some(session) => StepOutcome::Paused { session, reason: reason.clone() },
