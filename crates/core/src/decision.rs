@@ -1,8 +1,8 @@
-//! What a person's decision is refused for.
+//! What a person's decision is refused for, and how it is worded.
 
 use std::fmt::Display;
 
-use crate::event::OperatorDecision;
+use crate::event::{OperatorDecision, PermissionAnswer};
 use crate::session::ResumeRequires;
 
 /// Why a decision is refused.
@@ -38,6 +38,25 @@ impl OperatorDecision {
         match (self, hold) {
             (Self::Resume { .. }, Some(ResumeRequires::Never)) => Some(Refusal::Killed),
             _ => None,
+        }
+    }
+
+    /// What the person did to a session: its name, "it" or "this session" follows.
+    pub fn past_tense(&self) -> &'static str {
+        match self {
+            Self::Pause => "paused",
+            Self::Resume { .. } => "resumed",
+            Self::Acknowledge => "acknowledged",
+            Self::Kill => "killed",
+            Self::Reset => "discarded the evidence of",
+            Self::Archive => "archived",
+            Self::Allow { .. } => "allowed a finding of",
+            Self::Budget { .. } => "set the budget of",
+            Self::Configure { .. } => "configured",
+            Self::Answer { answer: PermissionAnswer::Allow, .. } => "allowed a call of",
+            Self::Answer { answer: PermissionAnswer::Deny, .. } => "denied a call of",
+            Self::Note => "wrote a note about",
+            Self::MarkSeen => "looked at",
         }
     }
 }

@@ -179,19 +179,21 @@ pub(super) fn incident_id(session: &Session, event: &Event, what: &str) -> Strin
 
 /// What an agent's process did, for the alert; `None` for a note, which is its own text. The command line lets an agent
 /// hold its own session back; every other decision needs `--as-operator`.
-fn decision_of_agent(decision: &OperatorDecision) -> Option<&'static str> {
-    Some(match decision {
-        OperatorDecision::Pause => "paused this session",
-        OperatorDecision::Acknowledge => "acknowledged the incident of this session",
-        OperatorDecision::Archive => "archived this session",
-        OperatorDecision::MarkSeen => "marked this session as seen",
-        OperatorDecision::Resume { .. } => "resumed this session, confirmed with --as-operator",
-        OperatorDecision::Kill => "killed this session, confirmed with --as-operator",
-        OperatorDecision::Reset => "discarded the evidence against this session, confirmed with --as-operator",
-        OperatorDecision::Budget { .. } => "changed the budget of this session, confirmed with --as-operator",
-        OperatorDecision::Configure { .. } => "changed the settings of this session",
-        OperatorDecision::Allow { .. } => "allowed a finding of this session, confirmed with --as-operator",
-        OperatorDecision::Answer { .. } => "answered a permission prompt of this session, confirmed with --as-operator",
+fn decision_of_agent(decision: &OperatorDecision) -> Option<String> {
+    let confirmed = match decision {
         OperatorDecision::Note => return None,
-    })
+        // Not that it looked, but that a person no longer has to.
+        OperatorDecision::MarkSeen => return Some("marked this session as seen".to_owned()),
+        OperatorDecision::Pause
+        | OperatorDecision::Acknowledge
+        | OperatorDecision::Archive
+        | OperatorDecision::Configure { .. } => "",
+        OperatorDecision::Resume { .. }
+        | OperatorDecision::Kill
+        | OperatorDecision::Reset
+        | OperatorDecision::Budget { .. }
+        | OperatorDecision::Allow { .. }
+        | OperatorDecision::Answer { .. } => ", confirmed with --as-operator",
+    };
+    Some(format!("{} this session{confirmed}", decision.past_tense()))
 }

@@ -1,7 +1,7 @@
 //! Findings with their evidence, and people's notes.
 
-use belay_core::event::{OperatorDecision, PermissionAnswer};
-use belay_ipc::views::{FindingView, NoteView, SessionPageView};
+use belay_core::event::OperatorDecision;
+use belay_ipc::views::{FindingView, SessionPageView};
 use maud::{Markup, html};
 
 use super::finding::level;
@@ -92,7 +92,7 @@ fn notes(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
                             (moment(frame, note.at))
                             span.s-rest { (icon("person")) }
                             p {
-                                (name(&frame.who(note.by.as_deref()))) " " b { (verb(note)) }
+                                (name(&frame.who(note.by.as_deref()))) " " b { (note.decision.past_tense()) " it" }
                                 @if !note.text.is_empty() { ": " (sentence(&note.text)) }
                             }
                         }
@@ -109,23 +109,5 @@ pub(super) fn newest_decision(frame: &Frame<'_>, view: &SessionPageView) -> Opti
         |decision: &OperatorDecision| !matches!(decision, OperatorDecision::Note | OperatorDecision::MarkSeen);
     let note = view.notes.iter().find(|note| changes(&note.decision))?;
     let who = name(&frame.who(note.by.as_deref())).to_text();
-    Some(format!("{who} {} at {}", verb(note), words::moment(note.at, frame.now, frame.zone)))
-}
-
-fn verb(note: &NoteView) -> &'static str {
-    match &note.decision {
-        OperatorDecision::Pause => "paused it",
-        OperatorDecision::Resume { .. } => "resumed it",
-        OperatorDecision::Acknowledge => "acknowledged it",
-        OperatorDecision::Kill => "killed it",
-        OperatorDecision::Reset => "discarded the evidence",
-        OperatorDecision::Archive => "archived it",
-        OperatorDecision::Allow { .. } => "allowed a finding",
-        OperatorDecision::Budget { .. } => "set its budget",
-        OperatorDecision::Configure { .. } => "configured it",
-        OperatorDecision::Answer { answer: PermissionAnswer::Allow, .. } => "allowed a call",
-        OperatorDecision::Answer { answer: PermissionAnswer::Deny, .. } => "denied a call",
-        OperatorDecision::Note => "noted",
-        OperatorDecision::MarkSeen => "saw it",
-    }
+    Some(format!("{who} {} it at {}", note.decision.past_tense(), words::moment(note.at, frame.now, frame.zone)))
 }

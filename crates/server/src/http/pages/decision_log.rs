@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use belay_core::event::{OperatorDecision, PermissionAnswer};
+use belay_core::event::OperatorDecision;
 use belay_core::session::StateName;
 use belay_core::{Subject, Timestamp, format};
 use belay_dashboard::model::{DecidedIn, DecisionLine};
@@ -87,7 +87,7 @@ fn lines(store: &dyn Store, rows: Vec<NoteRow>, reader: Option<&str>) -> Result<
         lines.push(DecisionLine {
             at: row.at,
             who: who(&row, reader),
-            verb: past_tense(&row.decision).to_owned(),
+            verb: row.decision.past_tense().to_owned(),
             title: session.title().to_owned(),
             detail: detail(&row),
             decided_in: DecidedIn::of(row.by.as_deref()),
@@ -100,24 +100,6 @@ fn lines(store: &dyn Store, rows: Vec<NoteRow>, reader: Option<&str>) -> Result<
 
 pub(super) fn who(row: &NoteRow, reader: Option<&str>) -> String {
     belay_dashboard::who(row.by.as_deref(), reader)
-}
-
-pub(super) fn past_tense(decision: &OperatorDecision) -> &'static str {
-    match decision {
-        OperatorDecision::Pause => "paused",
-        OperatorDecision::Resume { .. } => "resumed",
-        OperatorDecision::Acknowledge => "acknowledged",
-        OperatorDecision::Kill => "killed",
-        OperatorDecision::Reset => "discarded the evidence of",
-        OperatorDecision::Archive => "archived",
-        OperatorDecision::Allow { .. } => "allowed a finding of",
-        OperatorDecision::Budget { .. } => "set the budget of",
-        OperatorDecision::Configure { .. } => "configured",
-        OperatorDecision::Answer { answer: PermissionAnswer::Allow, .. } => "allowed a call of",
-        OperatorDecision::Answer { answer: PermissionAnswer::Deny, .. } => "denied a call of",
-        OperatorDecision::Note => "wrote a note about",
-        OperatorDecision::MarkSeen => "looked at",
-    }
 }
 
 /// The note, and what the decision says besides.

@@ -13,7 +13,7 @@ use belay_ipc::views::{IncidentView, SessionView};
 use belay_store::{IncidentQuery, Result, Store};
 use serde::Deserialize;
 
-use super::decision_log::{self, MAX_DECISIONS, past_tense, who};
+use super::decision_log::{self, MAX_DECISIONS, who};
 use super::respond;
 use crate::dashboard::{self, PageWindow};
 use crate::state::DaemonState;
@@ -118,7 +118,7 @@ impl Inbox<'_> {
         let closing = decisions.into_iter().find(|row| {
             row.at == closed_at && matches!(row.decision, OperatorDecision::Resume { .. } | OperatorDecision::Kill)
         });
-        Ok(closing.map(|row| format!("{} by {}", past_tense(&row.decision), who(&row, self.reader))))
+        Ok(closing.map(|row| format!("{} by {}", row.decision.past_tense(), who(&row, self.reader))))
     }
 
     fn detail(&self, item: IncidentItem) -> Result<IncidentDetail> {
@@ -160,7 +160,7 @@ impl Inbox<'_> {
             .collect();
         for row in self.store.decisions(Some(key), MAX_DECISIONS)?.into_iter().filter(|row| row.at >= since) {
             let note = if row.text.is_empty() { String::new() } else { format!(": {}", row.text) };
-            let verb = past_tense(&row.decision);
+            let verb = row.decision.past_tense();
             let text = format!("{} {verb} it{note}", who(&row, self.reader));
             lines.push(HappenedLine { at: row.at, kind: HappenedKind::Person, text });
         }
