@@ -77,6 +77,8 @@ impl Workbench {
         command.env_clear().env("PATH", search_path()).env("HOME", self.home());
         // A bare `belay` in a hook asks the user database for the home directory.
         command.env("__BELAY_TEST_USER_HOME", self.home());
+        // On a busy machine, hooks must not decide without the resident process.
+        command.env("BELAY_HOOK_TIMEOUT", "5s");
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
         // An agent may run the tests, but what they start is not called by it.
         command.env("__BELAY_TEST_PROCESS_ROOT", std::process::id().to_string());
