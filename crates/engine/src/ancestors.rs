@@ -49,15 +49,18 @@ impl BatchContext<'_> {
         Ok(Verdict::Go)
     }
 
-    /// Gives a sub-agent the settings of the nearest ancestor that has some.
+    /// Gives a sub-agent the settings of the nearest ancestor that has some. The agent itself must name its parent in this
+    /// event: any program can report another one, and would take the settings of a run that a person only observes.
     pub(crate) fn inherit_settings(
         &mut self,
         transaction: &mut dyn Transaction,
         table: &mut BatchSessions,
         of: usize,
+        event: &Event,
     ) -> Result<()> {
         let session = &table.working[of].held.session;
-        if session.parent.is_none() || RulesScope::settings_of(session).is_some() {
+        let is_named = event.parent.is_some() && event.parent == session.parent && event.source != Source::Unverified;
+        if !is_named || RulesScope::settings_of(session).is_some() {
             return Ok(());
         }
         let ancestors = self.ancestors(transaction, table, of)?;

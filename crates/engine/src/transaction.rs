@@ -113,7 +113,7 @@ impl BatchContext<'_> {
                     .any(is_hold_effect);
             }
             unbooked |= matches!(event.body, Body::ModelAnswered(_) | Body::Learned(_));
-            self.inherit_settings(&mut *transaction, &mut table, index)?;
+            self.inherit_settings(&mut *transaction, &mut table, index, event)?;
             let mut outcome = self.apply_event(&mut *transaction, &mut table.working[index], event)?;
             held |= outcome.decision.effects.iter().any(is_hold_effect);
             if event.is_question() && outcome.decision.verdict == Verdict::Go {

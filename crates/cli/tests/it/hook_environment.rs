@@ -203,6 +203,13 @@ fn an_agent_does_not_choose_the_settings_of_its_runs() {
         assert_eq!(refused.code, Some(1), "{refused:?}");
         assert!(refused.err.contains("was called by an agent"), "{refused:?}");
     }
+    // Nor does it take those of another run, as a sub-agent of which it passes itself off.
+    let report = r#"{"id":"p1","session":{"agent":"claude-code","id":"own"},"source":"hook","kind":"tool_called","tool":{"kind":"shell","name":"Bash"},"input":{"command":"ls"},"parent":{"agent":"claude-code","id":"abc"}}"#;
+    let report = world.write("report.json", report);
+    let posted = operator::agent_runs(&world, &format!("events post < {}", report.display()));
+    assert_eq!(posted.code, Some(0), "{posted:?}");
+    let events = world.run(&["events", "tail", "own", "--json"]).out;
+    assert!(events.contains(r#""source":"unverified""#), "{events}");
     // Its environment counts as that of a repository.
     let mut run = operator::agent(&world, "run --no-proxy --no-watch true");
     let output = run.env("BELAY_DRY_RUN", "1").output().unwrap();

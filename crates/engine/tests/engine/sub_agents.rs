@@ -1,8 +1,11 @@
 //! Sub-agents: spend and holds along the tree of sessions.
 
+use std::sync::Arc;
+
 use belay_core::effect::Spend;
 use belay_core::event::{ModelAnswered, OperatorDecision, Usage};
-use belay_core::{Body, Event, Verdict};
+use belay_core::{Body, Event, Rules, Source, Verdict};
+use belay_engine::{Engine, EngineOptions, RulesScope};
 
 use crate::fixtures::{TestDir, call, event, key, prompt};
 
@@ -123,4 +126,26 @@ fn parent_cycles_are_ignored() {
     engine.observe(child_of("b", answer("a", "a3", 1))).unwrap();
     assert_eq!(descendants(&dir, "a").usage.output, 1);
     assert_eq!(descendants(&dir, "b"), Spend::default());
+}
+
+#[test]
+fn a_reported_parent_gives_no_settings() {
+    let dir = TestDir::new();
+    let strict = Arc::new(Rules::default());
+    let mut observing = Rules::default();
+    observing.dry_run = true;
+    let observing = Arc::new(observing);
+    let rules = move |scope: RulesScope<'_>| Arc::clone(if scope.settings.is_some() { &observing } else { &strict });
+    let mut engine = Engine::new(dir.store(), EngineOptions { rules: Box::new(rules), ..EngineOptions::default() });
+    engine.observe(prompt("root", "p")).unwrap();
+    let settings = [("detect.dry_run".to_owned(), "true".to_owned())].into();
+    engine.decide(&key("root"), OperatorDecision::Configure { settings }, "", None).unwrap();
+    for (child, source, inherits) in [("sub-agent", Source::Hook, true), ("stranger", Source::Unverified, false)] {
+        for number in 1..=2 {
+            engine.observe(Event { source, ..child_of("root", call(child, number)) }).unwrap();
+        }
+        engine.observe(call(child, 3)).unwrap();
+        assert_eq!(dir.store().session(&key(child)).unwrap().unwrap().parent, Some(key("root")));
+        assert_eq!(engine.rules_of(&key(child)).dry_run, inherits, "{child}");
+    }
 }

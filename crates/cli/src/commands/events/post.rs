@@ -3,7 +3,7 @@
 use std::io;
 
 use belay_core::event::MAX_EVENT_BYTES;
-use belay_core::{Event, Verdict};
+use belay_core::{Event, Source, Verdict};
 use belay_ipc::{ErrorBody, ErrorCode, EventResult, Line, LineReader, MAX_LINE_BYTES};
 use clap::Args;
 use serde_json::json;
@@ -81,9 +81,18 @@ fn read(line: Line<'_>, agent: Option<&str>) -> Result<Box<RawValue>, ErrorBody>
             let message = format!("kind: an agent ({agent}) may not post decisions or facts that discard evidence");
             Err(ErrorBody::new(ErrorCode::Forbidden, message).field("kind").hint("post it from your own terminal"))
         }
-        Line::Complete(bytes) => serde_json::from_slice(bytes)
+        Line::Complete(bytes) => (if agent.is_some() { as_unverified(bytes) } else { serde_json::from_slice(bytes) })
             .map_err(|error| ErrorBody::new(ErrorCode::BadRequest, format!("event: not JSON: {error}")).field("event")),
     }
+}
+
+/// An agent does not pass what it posts off as a report of its hooks.
+fn as_unverified(event: &[u8]) -> serde_json::Result<Box<RawValue>> {
+    let mut event: serde_json::Value = serde_json::from_slice(event)?;
+    if let Some(fields) = event.as_object_mut() {
+        fields.insert("source".to_owned(), serde_json::to_value(Source::Unverified)?);
+    }
+    serde_json::value::to_raw_value(&event)
 }
 
 fn is_owner_only(event: &[u8]) -> bool {
