@@ -148,7 +148,8 @@ pub(crate) fn run_with<T>(
 ) -> Result<Supervised<T>, LaunchError> {
     let keeper = DaemonKeeper::new(belay, idle_exit, progress)?;
     let mut client = keeper.connect(|| false)?;
-    let begin = RunRequest { run: plan.key(), begins: true, proxied: plan.request.proxy, ..RunRequest::default() };
+    let pid = Some(std::process::id());
+    let begin = RunRequest { run: plan.key(), begins: true, proxied: plan.request.proxy, pid, ..RunRequest::default() };
     plan.proxy = client.run(&begin)?.url.filter(|_| plan.request.proxy);
     let launch = plan.launch();
     run_dir::sweep(belay.paths);

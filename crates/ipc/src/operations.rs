@@ -323,6 +323,8 @@ pub struct RunRequest {
     pub settings: BTreeMap<String, String>,
     /// Who started it.
     pub by: Option<String>,
+    /// The process that runs it. Only sessions below it get its settings.
+    pub pid: Option<u32>,
 }
 
 /// Result of [`Operation::Run`].

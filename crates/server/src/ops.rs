@@ -4,7 +4,9 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use belay_config::EnvSnapshot;
 use belay_core::{Event, SessionKey};
+use belay_hooks::process_tree::ProcessChain;
 use belay_hooks::{ApprovalOffer, HookHost};
 use belay_ipc::protocol::parse_request;
 use belay_ipc::views::OverviewView;
@@ -142,7 +144,19 @@ pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &Er
 }
 
 fn handle_hook(shared: &DaemonState, request: &HookRequest) -> HookResponse {
+    let foreign = is_of_another_run(shared, request).then(|| HookRequest { run: None, ..request.clone() });
+    let request = foreign.as_ref().unwrap_or(request);
     belay_hooks::handle_hook(&shared.hook_state, &shared.decisions.committer, request, shared)
+}
+
+/// Whether a hook names a run with settings of its own, but is not below it. The key of a run is no secret, and whoever
+/// sets it for another agent would choose that agent's settings.
+fn is_of_another_run(shared: &DaemonState, request: &HookRequest) -> bool {
+    let process = request.run.as_deref().and_then(|run| shared.runs.pending_decisions.process_with_settings(run));
+    process.is_some_and(|process| {
+        let chain = request.pid.map(|pid| ProcessChain::of(pid, &EnvSnapshot::default()));
+        !chain.is_some_and(|chain| chain.processes.iter().any(|above| above.pid == process))
+    })
 }
 
 impl HookHost for DaemonState {

@@ -34,19 +34,29 @@ struct PendingRun {
     /// The session that has the settings.
     configured: Option<SessionKey>,
     by: Option<String>,
+    pid: Option<u32>,
 }
 
 impl PendingRunDecisions {
     pub(crate) fn register(&self, ask: &RunRequest) {
-        let RunRequest { run, budget, settings, by, .. } = ask.clone();
+        let RunRequest { run, budget, settings, by, pid, .. } = ask.clone();
         self.update(|runs| {
             runs.retain(|pending| pending.run != run);
             if !budget.is_empty() || !settings.is_empty() {
-                runs.push(PendingRun { run, budget, settings, configured: None, by });
+                runs.push(PendingRun { run, budget, settings, configured: None, by, pid });
             }
             let surplus = runs.len().saturating_sub(MAX_RUNS);
             runs.drain(..surplus);
         });
+    }
+
+    /// The process of a run that has settings of its own.
+    pub(crate) fn process_with_settings(&self, run: &str) -> Option<u32> {
+        if !self.is_pending.load(Ordering::Acquire) {
+            return None;
+        }
+        let runs = lock(&self.runs);
+        runs.iter().find(|pending| pending.run == run && !pending.settings.is_empty())?.pid
     }
 
     /// Forgets a run that is over.

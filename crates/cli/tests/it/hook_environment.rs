@@ -179,6 +179,34 @@ fn a_person_observes_one_run_only() {
 }
 
 #[test]
+fn the_key_of_a_run_gives_no_other_agent_its_settings() {
+    let world = World::alone();
+    let _serve = Serve::start(&world);
+    let agent = looping_agent(&world);
+    let script = std::fs::read_to_string(&agent).unwrap();
+    // A session that the run did not begin with, such as the one after `/clear`.
+    let start = script.replace("session=${BELAY_SESSION#claude-code:}", "session=inside").replace(
+        "for i in",
+        "echo \"$BELAY_SESSION\" > \"$HOME/key.part\"\nmv \"$HOME/key.part\" \"$HOME/key\"\nhook SessionStart 0 >/dev/null\nfor i in",
+    );
+    std::fs::write(&agent, format!("{start}\nuntil [ -e \"$HOME/over\" ]; do sleep 0.05; done\n")).unwrap();
+    let options = ["run", "--no-proxy", "--no-watch", "--observe", agent.to_str().unwrap()];
+    let observed = world.command(options).spawn().unwrap();
+    let key = world.path("home/key");
+    file_says(&key, |key| !key.is_empty());
+    let home = world.paths().to_args().to_command_line();
+    let home: Vec<_> = home.iter().map(|arg| arg.to_string_lossy()).collect();
+    let command = format!("'{}' hook claude-code {}", env!("CARGO_BIN_EXE_belay"), home.join(" "));
+    let vars = vec![("BELAY_SESSION", std::fs::read_to_string(&key).unwrap().trim().to_owned())];
+    let other = Hostile { world: &world, command, vars };
+    other.hook(&payload("SessionStart", "outside", "t0", "ls"));
+    assert!(!other.loops("outside").is_empty());
+    world.write("home/over", "");
+    let output = observed.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "never denied");
+}
+
+#[test]
 fn a_run_takes_settings_of_its_own() {
     let world = World::alone();
     let _serve = Serve::start(&world);
