@@ -79,7 +79,7 @@ struct OutboxPayload {
 #[serde(rename_all = "snake_case")]
 enum Cause {
     /// An event of a session had this effect.
-    Effect(Effect),
+    Effect(Box<Effect>),
     /// Something needs a person.
     Need(Need),
 }
@@ -143,7 +143,7 @@ impl Alert {
         let payload = OutboxPayload::deserialize(&message.payload)?;
         let (kind, pattern, sentence, incident) = match payload.cause {
             Cause::Need(need) => (need_kind(need.kind), None, need.reason, None),
-            Cause::Effect(effect) => from_effect(effect)?,
+            Cause::Effect(effect) => from_effect(*effect)?,
         };
         let id = format!("msg_{}", message.key.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
         // A sentence quotes commands: a channel that drops characters must not make one look like another.

@@ -90,3 +90,26 @@ fn what_a_person_decided_alerts_nobody() {
     assert_eq!(posted["data"]["subject"]["id"], ended.id(), "{posted}");
     assert_eq!(messages(&project), 2);
 }
+
+#[test]
+fn what_needed_a_person_long_ago_is_not_posted_after_an_upgrade() {
+    let receiver = Receiver::start(TAKEN);
+    let project = project_with(&receiver);
+    project.start_resident();
+    let id = needs_person(&project);
+    receiver.next();
+    project.kill_resident();
+    // As in a store of a version that sent no alerts about tasks.
+    let store = rusqlite::Connection::open(project.world.state().join("belay.db")).unwrap();
+    store.execute("DELETE FROM deliveries", []).unwrap();
+    store.execute("DELETE FROM messages", []).unwrap();
+    drop(store);
+    let path = project.task_dir(&id).join("meta.json");
+    let mut summary: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    summary["since"] = "2020-01-01T00:00:00.000Z".into();
+    std::fs::write(&path, summary.to_string()).unwrap();
+    project.start_resident();
+    let ended = project.start(&["--builder", &project.program("gated", BUILDS), "--accept", "true"]);
+    assert_eq!(receiver.next().body["data"]["subject"]["id"], ended.id());
+    assert_eq!(messages(&project), 1);
+}
