@@ -46,6 +46,10 @@ const VOLATILE_TEXTS: &[(&str, &str)] = &[
     (r"Process Group PGID: \d+", "Process Group PGID: <id>"),
 ];
 
+/// Gemini CLI lists its skills in the order in which it happens to have read them: beginning, separator and end of a list.
+const SKILL_LISTS: &[(&str, &str, &str)] =
+    &[("<available_skills>", "</skill>", "</available_skills>"), ("(Available: ", ", ", ")")];
+
 pub(super) struct Normal {
     /// The bench as a path, and as Claude Code spells it in folder names.
     bench: [String; 2],
@@ -92,11 +96,20 @@ impl Normal {
             Value::Array(values) => values.iter().map(|value| self.value(value)).collect(),
             Value::Object(fields) => {
                 let stable = fields.iter().filter(|(key, _)| !is_volatile(key));
-                let fields = stable.map(|(key, value)| (self.plain(key), self.value(value)));
+                let fields = stable.map(|(key, value)| (self.plain(key), self.field(key, value)));
                 Value::Object(fields.collect())
             }
             other => other.clone(),
         }
+    }
+
+    fn field(&self, key: &str, value: &Value) -> Value {
+        let mut value = self.value(value);
+        // The choices of a parameter, such as the names of skills.
+        if let (Value::Array(choices), "enum") = (&mut value, key) {
+            choices.sort_by_key(Value::to_string);
+        }
+        value
     }
 
     /// Some agents put JSON into texts; its fields are volatile, too.
@@ -109,8 +122,17 @@ impl Normal {
 
     fn plain(&self, text: &str) -> String {
         let text = self.bench.iter().fold(text.to_owned(), |text, bench| text.replace(bench, "<bench>"));
-        self.texts.iter().fold(text, |text, (pattern, mark)| pattern.replace_all(&text, *mark).into_owned())
+        let text = self.texts.iter().fold(text, |text, (pattern, mark)| pattern.replace_all(&text, *mark).into_owned());
+        SKILL_LISTS.iter().fold(text, |text, list| with_sorted_list(&text, list).unwrap_or(text))
     }
+}
+
+fn with_sorted_list(text: &str, (begin, separator, end): &(&str, &str, &str)) -> Option<String> {
+    let (before, rest) = text.split_once(begin)?;
+    let (list, after) = rest.split_once(end)?;
+    let mut items: Vec<&str> = list.split(separator).collect();
+    items.sort_unstable();
+    Some([before, begin, &items.join(separator), end, after].concat())
 }
 
 fn is_volatile(key: &str) -> bool {
@@ -124,4 +146,22 @@ fn is_volatile(key: &str) -> bool {
 fn is_hook_record(line: &Value) -> bool {
     let names = [&line["type"], &line["subtype"], &line["attachment"]["type"], &line["payload"]["type"]];
     names.iter().filter_map(|name| name.as_str()).any(|name| name.to_ascii_lowercase().contains("hook"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_skills_does_not_count() {
+        let normal = Normal::new(Path::new("/bench"));
+        let body = |first: &str, second: &str| {
+            let skills = [first, second].map(|name| format!("\n<skill>{name}</skill>")).concat();
+            let text =
+                format!("Skills: <available_skills>{skills}</available_skills> (Available: '{first}', '{second}').");
+            normal.value(&json!({ "text": text, "enum": [first, second] }))
+        };
+        assert_eq!(body("a", "b"), body("b", "a"));
+        assert_ne!(body("a", "b"), body("a", "c"));
+    }
 }
