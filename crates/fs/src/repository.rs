@@ -45,7 +45,7 @@ impl Repository {
 /// otherwise, a directory could pass itself off as part of another repository.
 fn main_of_linked(root: &Path, git_dir: &Path) -> Option<PathBuf> {
     let git_dir = git_dir.canonicalize().ok()?;
-    // The file `commondir` names the same directory, but whoever prepared `git_dir` may have written it.
+    // The file `commondir` names the same directory, but the repository that brought `git_dir` may have written it.
     let worktrees = git_dir.parent().filter(|dir| dir.file_name().is_some_and(|name| name == "worktrees"))?;
     let common = worktrees.parent()?;
     let points_back = PathBuf::from(read_line(&git_dir.join("gitdir"))?);

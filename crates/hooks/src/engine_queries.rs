@@ -22,7 +22,7 @@ pub fn is_held(engine: &dyn EngineAccess, session: &SessionKey) -> bool {
     matches!(session_verdict(engine, session), Verdict::Hold { .. } | Verdict::Stop { .. })
 }
 
-/// The session that the sub-agent `of` ultimately belongs to; `of` itself if it is no sub-agent.
+/// The session that the sub-agent `of` ultimately belongs to; `of` itself if it is not a sub-agent.
 pub(crate) fn root_session(engine: &dyn EngineAccess, of: &SessionKey) -> SessionKey {
     let mut root = of.clone();
     for _ in 0..MAX_ANCESTORS {

@@ -149,8 +149,8 @@ fn handle_hook(shared: &DaemonState, request: &HookRequest) -> HookResponse {
     belay_hooks::handle_hook(&shared.hook_state, &shared.decisions.committer, request, shared)
 }
 
-/// Whether a hook names a run with settings of its own, but is not below it. The key of a run is no secret, and whoever
-/// sets it for another agent would choose that agent's settings.
+/// Whether a hook names a run with settings of its own, but is not below it. The key of a run is not a secret: a
+/// repository that sets it for another agent would choose that agent's settings.
 fn is_of_another_run(shared: &DaemonState, request: &HookRequest) -> bool {
     let process = request.run.as_deref().and_then(|run| shared.runs.pending_decisions.process_with_settings(run));
     process.is_some_and(|process| {

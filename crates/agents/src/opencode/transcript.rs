@@ -30,7 +30,7 @@ impl TranscriptFormat for OpencodeDatabaseFormat {
     }
 
     fn fork_ids(&self, _path: &Path, _head: &[u8]) -> Vec<u64> {
-        // It holds many sessions; those near its beginning are no name of the file.
+        // It holds many sessions; those near its beginning do not name the file.
         Vec::new()
     }
 

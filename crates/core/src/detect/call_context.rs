@@ -100,7 +100,7 @@ fn claim_without_calls(count: u32, strength: Strength, action: Digest, first: u6
 pub(crate) fn is_loop_candidate(call: &Call) -> bool {
     // A claim that was refused is a call like any other.
     let claims = call.kind == ToolKind::Finish && !call.failed();
-    // A receipt is no result.
+    // A receipt is not a result.
     let starts = call.is(CallFlags::STARTS) && call.succeeded();
     !call.is_neutral()
         && !claims

@@ -185,7 +185,7 @@ impl CallWindow {
     }
 
     /// Whether the newest call wrote this file also when it was made before: then the file is a part of its outcome, and
-    /// was no change of the project then either. What editing tools write is their own change.
+    /// did not change the project then either. What editing tools write is their own change.
     pub(super) fn is_written_by_each_run(&mut self, file: ShortDigest) -> bool {
         let is_run = |call: &&Call| !call.is(CallFlags::EXTERNAL);
         let Some(newest) = self.calls.iter().rev().find(is_run).filter(|call| !call.changes_file()) else {

@@ -228,7 +228,7 @@ fn what_cannot_be_shown_in_full_is_left_to_the_terminal() {
         // It looks as if something were missing.
         input("echo '[belay: 12 bytes, digest 0123]'"),
         json!({ "belay:omitted": PAYLOAD }),
-        // Something was no valid text.
+        // Something was not valid text.
         input("touch \u{fffd}"),
         // Nothing tells what would run.
         Value::Null,

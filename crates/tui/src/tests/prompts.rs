@@ -109,7 +109,7 @@ fn look_alikes_tool_and_directory_are_shown_in_full() {
     press(&mut app, "jjjjy");
     let shown = screen(&app);
     assert!(shown.contains(r"Bash\n apr-2222 in /www") && shown.contains(r"ww/\u{440}\u{430}"), "{shown}");
-    assert!(shown.contains("↪ aaa") && shown.contains(r"  rm -rf x\u{37e}"), "a full row is no line break: {shown}");
+    assert!(shown.contains("↪ aaa") && shown.contains(r"  rm -rf x\u{37e}"), "a full row is not a line break: {shown}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::provider_table::fill;
 use crate::redact::redact;
 
-/// What stays, because it looks like text that is no secret: too short a prefix, only hex digits or a UUID without a name,
+/// What stays, because it looks like text that is not a secret: too short a prefix, only hex digits or a UUID without a name,
 /// or a place that no name marks. SECURITY.md lists them.
 const NOT_RECOGNISED: &[(&str, &str)] = &[
     ("azure client secret alone", "the secret is {a:3}8Q~{a:34} now"),

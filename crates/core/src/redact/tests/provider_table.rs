@@ -346,7 +346,7 @@ fn secrets_of_providers_do_not_survive() {
     for (kind, template) in SECRETS {
         let (text, secrets) = fill(template);
         let clean = redact(&text);
-        // Short parts, such as the region of a key, are no secret.
+        // Short parts, such as the region of a key, are not secret.
         if secrets.iter().filter(|secret| secret.len() >= 10).any(|secret| clean.contains(secret.as_str())) {
             survivors.push(format!("{kind}: {clean}"));
         }
