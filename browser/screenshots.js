@@ -1,10 +1,10 @@
-// Takes the pictures that README and docs show: `cargo xtask screenshots`. With a folder as its argument, it takes every
+// Takes the pictures that README and docs show: `cargo xtask screenshots`. With a directory as its argument, it takes every
 // page at every width in both themes instead, to look at.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { launchOptions, live } from "./support/browser.js";
-import { newFolder } from "./support/lifetime.js";
+import { newDir } from "./support/lifetime.js";
 import { playedWorld } from "./support/scene.js";
 import { World } from "./support/world.js";
 
@@ -70,10 +70,10 @@ async function webp(page) {
 /**
  * @param {import("playwright-core").Browser} browser
  * @param {World} world
- * @param {string} folder
+ * @param {string} dir
  * @param {Picture[]} pictures
  */
-async function take(browser, world, folder, pictures) {
+async function take(browser, world, dir, pictures) {
   const context = await browser.newContext({ baseURL: world.url, timezoneId: world.timezone });
   const page = await context.newPage();
   await page.goto(await world.loginLink());
@@ -82,7 +82,7 @@ async function take(browser, world, folder, pictures) {
     await page.emulateMedia({ colorScheme: theme });
     await page.goto(path);
     await live(page);
-    const file = join(folder, `${name}.${height ? "webp" : "png"}`);
+    const file = join(dir, `${name}.${height ? "webp" : "png"}`);
     if (height) await writeFile(file, await webp(page));
     else await page.screenshot({ path: file, animations: "disabled", fullPage: true });
     console.log(file);
@@ -101,16 +101,16 @@ const FONTS = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 `;
 
 const out = process.argv[2];
-const folder = out ?? DOCS;
-await mkdir(folder, { recursive: true });
-const fonts = newFolder("fonts");
+const dir = out ?? DOCS;
+await mkdir(dir, { recursive: true });
+const fonts = newDir("fonts");
 await writeFile(join(fonts, "fonts.conf"), FONTS);
 const browser = await chromium.launch({ ...launchOptions(), env: { ...process.env, FONTCONFIG_FILE: join(fonts, "fonts.conf") } });
 const { world } = await playedWorld({ timezone: afternoon() });
 const empty = await World.start();
 try {
-  await take(browser, world, folder, out ? everything(PAGES) : FOR_DOCS);
-  if (out) await take(browser, empty, folder, everything({ start: "/" }));
+  await take(browser, world, dir, out ? everything(PAGES) : FOR_DOCS);
+  if (out) await take(browser, empty, dir, everything({ start: "/" }));
 } finally {
   await browser.close();
   await world.stop();

@@ -1,4 +1,4 @@
-// Nothing outlives the suite: its folders are removed and its processes ended, however it ends.
+// Nothing outlives the suite: its directories are removed and its processes ended, however it ends.
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,35 +10,35 @@ const PARENT_POLL = 500;
 const KILL_POLL = 10;
 const CLEAN_UP_TIMEOUT = 60_000;
 
-/** A folder for everything that this process and its children make. `run.js` sets it for the files of the suite. */
+/** A directory for everything that this process and its children make. `run.js` sets it for the files of the suite. */
 const root = process.env.BELAY_TEST_ROOT ?? mkdtempSync(join(tmpdir(), "belay-browser-"));
 
-/** Whether this process made the folder, and therefore removes it. */
+/** Whether this process made the directory, and therefore removes it. */
 const owned = process.env.BELAY_TEST_ROOT === undefined;
 process.env.BELAY_TEST_ROOT = root;
 // The browser's own files are below it, too.
 process.env.TMPDIR = root;
 
 /**
- * A new folder below the root.
+ * A new dir below the root.
  * @param {string} name
  */
-export function newFolder(name) {
+export function newDir(name) {
   mkdirSync(root, { recursive: true });
   return mkdtempSync(join(root, `${name}-`));
 }
 
 /**
- * The processes whose environment names the folder. Everything that the suite starts has its home there.
- * @param {string} folder
+ * The processes whose environment names the dir. Everything that the suite starts has its home there.
+ * @param {string} dir
  */
-export function processesOf(folder) {
+export function processesOf(dir) {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .map(Number)
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/environ`, "utf8").includes(folder);
+        return readFileSync(`/proc/${pid}/environ`, "utf8").includes(dir);
       } catch {
         // It has ended, or belongs to another user.
         return false;
@@ -46,7 +46,7 @@ export function processesOf(folder) {
     });
 }
 
-/** Ends what runs in the folder, this process aside, and removes it. Never throws: the process would not exit. */
+/** Ends what runs in the directory, this process aside, and removes it. Never throws: the process would not exit. */
 function cleanUp() {
   const deadline = Date.now() + CLEAN_UP_TIMEOUT;
   // A process writes until its end, which is later than the signal.

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { newFolder } from "./lifetime.js";
+import { newDir } from "./lifetime.js";
 
 const PROGRAM = process.env.BELAY_TEST_MODEL ?? resolve(import.meta.dirname, "../../target/debug/scripted-model");
 
@@ -25,10 +25,10 @@ export class Model {
 
   /** @param {string} script TOML, as in `crates/scripted-model`. */
   static async start(script) {
-    const folder = newFolder("model");
-    const file = join(folder, "script.toml");
+    const dir = newDir("model");
+    const file = join(dir, "script.toml");
     await writeFile(file, script);
-    const model = spawn(PROGRAM, ["--script", file], { env: { HOME: folder }, stdio: ["ignore", "pipe", "inherit"] });
+    const model = spawn(PROGRAM, ["--script", file], { env: { HOME: dir }, stdio: ["ignore", "pipe", "inherit"] });
     /** @type {string} */
     const url = await new Promise((ready, failed) => {
       model.once("error", failed);
@@ -37,7 +37,7 @@ export class Model {
     });
     return new Model(url, async () => {
       model.kill();
-      await rm(folder, { recursive: true });
+      await rm(dir, { recursive: true });
     });
   }
 }

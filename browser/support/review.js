@@ -48,7 +48,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":700,"output_tokens":40}}'
  * @param {import("./world.js").World} world
  */
 export async function installReviewAgents(world) {
-  const home = join(world.folder, "home");
+  const home = join(world.dir, "home");
   const config = join(home, ".config/belay");
   await mkdir(config, { recursive: true });
   /** @type {[string, string, string][]} */

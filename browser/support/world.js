@@ -3,14 +3,14 @@ import { spawn } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { newFolder } from "./lifetime.js";
+import { newDir } from "./lifetime.js";
 
 const PROGRAM = process.env.BELAY_TEST_BINARY ?? resolve(import.meta.dirname, "../../target/debug/belay");
 
 /** Timeout of every wait, in milliseconds. Only a hang reaches it: a fast machine needs less than five seconds. */
 export const WAIT_TIMEOUT = Number(process.env.BELAY_TEST_TIMEOUT ?? 120_000);
 
-/** Folders that agents work in. */
+/** Directories that agents work in. */
 const PROJECTS = ["shop", "blog", "billing-api", "docs-site", "infra", "admin-ui", "payments", "orders"];
 
 /**
@@ -25,13 +25,13 @@ export class World {
   #server = null;
 
   /**
-   * @param {string} folder
+   * @param {string} dir
    * @param {number} port
    * @param {string[]} settings
    * @param {string} timezone
    */
-  constructor(folder, port, settings, timezone) {
-    this.folder = folder;
+  constructor(dir, port, settings, timezone) {
+    this.dir = dir;
     this.port = port;
     this.url = `http://127.0.0.1:${port}`;
     this.settings = settings;
@@ -44,35 +44,35 @@ export class World {
    * @param {{ settings?: string[], timezone?: string }} [options] settings: `KEY=VALUE`, as for `--set`.
    */
   static async start({ settings = [], timezone = "UTC" } = {}) {
-    const folder = newFolder("world");
-    for (const below of ["home", "run", "code", ...PROJECTS.map((name) => join("home/src", name))]) await mkdir(join(folder, below), { recursive: true });
-    await mkdir(join(folder, "home/.config/belay"), { recursive: true });
-    await writeFile(join(folder, "home/.config/belay/config.toml"), "[hooks]\nautostart = false\n");
-    const world = new World(folder, await freePort(), settings, timezone);
+    const dir = newDir("world");
+    for (const below of ["home", "run", "code", ...PROJECTS.map((name) => join("home/src", name))]) await mkdir(join(dir, below), { recursive: true });
+    await mkdir(join(dir, "home/.config/belay"), { recursive: true });
+    await writeFile(join(dir, "home/.config/belay/config.toml"), "[hooks]\nautostart = false\n");
+    const world = new World(dir, await freePort(), settings, timezone);
     await world.serve();
     return world;
   }
 
-  /** @param {string} name A folder that agents work in. */
+  /** @param {string} name A directory that agents work in. */
   project(name) {
-    return join(this.folder, "home/src", name);
+    return join(this.dir, "home/src", name);
   }
 
   get #options() {
     const env = {
-      HOME: join(this.folder, "home"),
-      XDG_RUNTIME_DIR: join(this.folder, "run"),
+      HOME: join(this.dir, "home"),
+      XDG_RUNTIME_DIR: join(this.dir, "run"),
       PATH: "/usr/bin:/bin",
       TZ: this.timezone,
       USER: "ada",
       // Hooks take no path from their environment.
-      __BELAY_TEST_USER_HOME: join(this.folder, "home"),
+      __BELAY_TEST_USER_HOME: join(this.dir, "home"),
       // On a busy machine, hooks must not decide without the resident process.
       BELAY_HOOK_TIMEOUT: "5s",
       // An agent may run the tests, but the commands under test must not count as called by it.
       __BELAY_TEST_PROCESS_ROOT: String(process.pid),
     };
-    return { env, cwd: join(this.folder, "code") };
+    return { env, cwd: join(this.dir, "code") };
   }
 
   /** Starts the resident process, always on the same port. */
@@ -105,7 +105,7 @@ export class World {
 
   async stop() {
     await this.halt("SIGKILL");
-    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+    await rm(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 
   /** Whether the server has ended by itself. */

@@ -14,9 +14,9 @@ let world;
 
 before(async () => {
   world = await World.start();
-  const folder = join(world.folder, "home/.claude/projects/-code-shop");
-  await mkdir(folder, { recursive: true });
-  for (let file = 0; file < FILES; file++) await writeFile(join(folder, `${sessionId(file)}.jsonl`), transcript(file));
+  const dir = join(world.dir, "home/.claude/projects/-code-shop");
+  await mkdir(dir, { recursive: true });
+  for (let file = 0; file < FILES; file++) await writeFile(join(dir, `${sessionId(file)}.jsonl`), transcript(file));
 });
 after(() => world.stop());
 

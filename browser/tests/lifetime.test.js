@@ -14,7 +14,7 @@ const ENDLESS = join(import.meta.dirname, "../support/endless.js");
 
 for (const signal of /** @type {const} */ (["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"])) {
   test(`a suite that gets ${signal} ends its servers, hooks and browser, and removes their files`, async (t) => {
-    // Not below the folder of this suite: the path of a socket must be short.
+    // Not below the directory of this suite: the path of a socket must be short.
     const root = await mkdtemp("/tmp/belay-ended-");
     t.after(() => rm(root, { recursive: true, force: true }));
     const env = { PATH: process.env.PATH, BELAY_TEST_BINARY: process.env.BELAY_TEST_BINARY, BELAY_TEST_CHROMIUM: process.env.BELAY_TEST_CHROMIUM, TMPDIR: root };

@@ -124,7 +124,7 @@ test("a decision that another one has overtaken is refused, and nothing changes"
   await button(row(page, id), "What to fix").click();
   const dialog = page.locator("#ask-review-fix");
   await dialog.locator("textarea").fill("Too late");
-  const hold = join(world.folder, "home/hold");
+  const hold = join(world.dir, "home/hold");
   await writeFile(hold, "");
   t.after(() => rm(hold, { force: true }));
   assert.equal((await world.run(["review", "resume", id, "--rounds", "2"])).code, 0);

@@ -26,7 +26,7 @@ const quotas = async () => JSON.parse((await world.get("/api/v1/quotas")).body).
 
 test("quotas are read from headers and session files, shown, and kept over a restart", async (t) => {
   await reportQuotas(world);
-  const rollout = join(world.folder, "home/rollout-2026-11-18T09-00-00-00000000-0000-7000-8000-000000000001.jsonl");
+  const rollout = join(world.dir, "home/rollout-2026-11-18T09-00-00-00000000-0000-7000-8000-000000000001.jsonl");
   const windows = { primary: { used_percent: 37.5, window_minutes: 300, resets_in_seconds: 7200 }, secondary: { used_percent: 12, window_minutes: 10_080, resets_in_seconds: 90_000 } };
   const line = { timestamp: new Date().toISOString(), type: "event_msg", payload: { type: "token_count", info: null, rate_limits: windows } };
   await writeFile(rollout, `${JSON.stringify(line)}\n`);

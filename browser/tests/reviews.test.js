@@ -41,7 +41,7 @@ async function file(page, prompt) {
 const task = (id) => readTask(world, id);
 
 test("a task is filed in the browser, followed live, and landed", async (t) => {
-  const hold = join(world.folder, "home/hold");
+  const hold = join(world.dir, "home/hold");
   await writeFile(hold, "");
   const page = await reviews(t);
   const id = await file(page, "Write a greeting");
@@ -62,7 +62,7 @@ test("a task is filed in the browser, followed live, and landed", async (t) => {
 });
 
 test("a task is cancelled in the browser, and its agent ends", async (t) => {
-  const hold = join(world.folder, "home/hold");
+  const hold = join(world.dir, "home/hold");
   await writeFile(hold, "");
   t.after(() => rm(hold, { force: true }));
   const page = await reviews(t);
@@ -75,7 +75,7 @@ test("a task is cancelled in the browser, and its agent ends", async (t) => {
 });
 
 test("a yes to a question that no longer fits the form sends nothing", async (t) => {
-  const hold = join(world.folder, "home/hold");
+  const hold = join(world.dir, "home/hold");
   await writeFile(hold, "");
   t.after(() => rm(hold, { force: true }));
   const page = await reviews(t);
@@ -95,10 +95,10 @@ test("a yes to a question that no longer fits the form sends nothing", async (t)
   assert.deepEqual([phase, Boolean(landed), Boolean(archived)], ["done", false, false]);
 });
 
-test("a folder that Belay has not seen is refused, and what was typed stays", async (t) => {
+test("a directory that Belay has not seen is refused, and what was typed stays", async (t) => {
   const page = await reviews(t, /403/);
   await page.getByLabel(/^Prompt/).fill("Write a greeting elsewhere");
-  await page.getByLabel(/^Folder/).fill("/usr");
+  await page.getByLabel(/^Directory/).fill("/usr");
   await button(page, "File the task").click();
   await shows(page.locator("#file .answer", { hasText: "must be in a project that Belay has seen" }));
   assert.equal(await page.getByLabel(/^Prompt/).inputValue(), "Write a greeting elsewhere");
@@ -137,7 +137,7 @@ test("without a login, tasks are read and cannot be filed", async (t) => {
   profile.tolerated.push(/401/);
   const page = await profile.tab("/reviews");
   assert.equal(await button(page, "File the task").isDisabled(), true);
-  const body = JSON.stringify({ prompt: "x", folder: world.project("shop") });
+  const body = JSON.stringify({ prompt: "x", project_dir: world.project("shop") });
   const response = await fetch(`${world.url}/api/v1/reviews`, { method: "POST", headers: { "content-type": "application/json" }, body });
   assert.equal(response.status, 401);
 });

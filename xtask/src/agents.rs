@@ -1,7 +1,7 @@
 //! Installs the agent CLIs of the `agents` suite at the versions of `crates/agent-tests/agents.txt`.
 //!
 //! Each version has its own directory in the cache, so that a new pin does not affect an old one. A marker, written
-//! last, shows that a folder is complete.
+//! last, shows that a directory is complete.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::install::{MAX_ATTEMPTS, cache_folder, lock};
+use crate::install::{MAX_ATTEMPTS, cache_dir, lock};
 use crate::shell;
 
 /// The tests read the same list.
@@ -46,11 +46,11 @@ fn pins() -> Vec<PinnedAgent> {
 }
 
 fn ensure(pin: &PinnedAgent) -> Result<PathBuf, String> {
-    let cache = cache_folder()?;
-    let folder = cache.join("agents").join(format!("{}-{}", pin.name, pin.version));
-    let program = folder.join(if pin.pypi().is_some() { "venv/bin" } else { "node_modules/.bin" }).join(pin.bin);
-    let marker = folder.join("installed");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let cache = cache_dir()?;
+    let dir = cache.join("agents").join(format!("{}-{}", pin.name, pin.version));
+    let program = dir.join(if pin.pypi().is_some() { "venv/bin" } else { "node_modules/.bin" }).join(pin.bin);
+    let marker = dir.join("installed");
+    fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let _lock = lock(&cache.join("install.lock"))?;
     if marker.exists() {
         return Ok(program);
@@ -61,7 +61,7 @@ fn ensure(pin: &PinnedAgent) -> Result<PathBuf, String> {
     }
     let mut problem = String::new();
     for _ in 0..MAX_ATTEMPTS {
-        problem = match install(pin, &folder).and_then(|()| check(pin, &cache, &program)) {
+        problem = match install(pin, &dir).and_then(|()| check(pin, &cache, &program)) {
             Ok(()) => {
                 File::create(&marker).map_err(|error| format!("{}: {error}", marker.display()))?;
                 return Ok(program);
@@ -79,45 +79,45 @@ impl PinnedAgent {
     }
 }
 
-fn install(pin: &PinnedAgent, folder: &Path) -> Result<(), String> {
+fn install(pin: &PinnedAgent, dir: &Path) -> Result<(), String> {
     match pin.pypi() {
-        Some(package) => install_from_pypi(package, pin.version, folder),
-        None => install_from_npm(pin, folder),
+        Some(package) => install_from_pypi(package, pin.version, dir),
+        None => install_from_npm(pin, dir),
     }
 }
 
 /// Into a virtual environment, to isolate its dependencies.
-fn install_from_pypi(package: &str, version: &str, folder: &Path) -> Result<(), String> {
+fn install_from_pypi(package: &str, version: &str, dir: &Path) -> Result<(), String> {
     let mut venv = Command::new("python3");
-    venv.args(["-m", "venv", "--clear", "venv"]).current_dir(folder);
-    shell::run_logged(&mut venv, &folder.join("venv.log"), INSTALL_TIMEOUT)?;
-    let mut pip = Command::new(folder.join("venv/bin/pip"));
+    venv.args(["-m", "venv", "--clear", "venv"]).current_dir(dir);
+    shell::run_logged(&mut venv, &dir.join("venv.log"), INSTALL_TIMEOUT)?;
+    let mut pip = Command::new(dir.join("venv/bin/pip"));
     pip.args(["install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]);
-    pip.arg(format!("{package}=={version}")).current_dir(folder);
-    shell::run_logged(&mut pip, &folder.join("pip.log"), INSTALL_TIMEOUT)
+    pip.arg(format!("{package}=={version}")).current_dir(dir);
+    shell::run_logged(&mut pip, &dir.join("pip.log"), INSTALL_TIMEOUT)
 }
 
-fn install_from_npm(pin: &PinnedAgent, folder: &Path) -> Result<(), String> {
+fn install_from_npm(pin: &PinnedAgent, dir: &Path) -> Result<(), String> {
     // A separate package: otherwise npm installs into a project of a parent directory.
-    let manifest = fs::write(folder.join("package.json"), "{\"private\": true}\n");
-    manifest.map_err(|error| format!("{}: {error}", folder.display()))?;
+    let manifest = fs::write(dir.join("package.json"), "{\"private\": true}\n");
+    manifest.map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut npm = Command::new("npm");
     // With an exact version, because npm prefers the newest one whose `engines` match this node. Only the CLI's own
     // install script is needed, and npm runs all, some or none of them, depending on its version.
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error"]);
-    npm.arg(format!("{}@{}", pin.package, pin.version)).current_dir(folder);
-    shell::run_logged(&mut npm, &folder.join("npm.log"), INSTALL_TIMEOUT)?;
+    npm.arg(format!("{}@{}", pin.package, pin.version)).current_dir(dir);
+    shell::run_logged(&mut npm, &dir.join("npm.log"), INSTALL_TIMEOUT)?;
     if pin.script == "-" {
         return Ok(());
     }
     let mut script = Command::new("node");
-    script.arg(pin.script).current_dir(folder.join("node_modules").join(pin.package));
-    shell::run_logged(&mut script, &folder.join("script.log"), INSTALL_TIMEOUT)
+    script.arg(pin.script).current_dir(dir.join("node_modules").join(pin.package));
+    shell::run_logged(&mut script, &dir.join("script.log"), INSTALL_TIMEOUT)
 }
 
 /// npm may succeed with another version than requested, or with one that this machine cannot run.
 fn check(pin: &PinnedAgent, cache: &Path, program: &Path) -> Result<(), String> {
-    // The tests share this folder: a CLI unpacks itself there on its first start.
+    // The tests share this directory: a CLI unpacks itself there on its first start.
     let home = cache.join("unpacked");
     fs::create_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
     let mut version = Command::new(program);

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::install::{self, MAX_ATTEMPTS, cache_folder, lock};
+use crate::install::{self, MAX_ATTEMPTS, cache_dir, lock};
 use crate::nextest::{Report, TestRun};
 use crate::shell;
 
@@ -38,11 +38,11 @@ fn chromium() -> Result<(), String> {
 }
 
 fn packages() -> Result<(), String> {
-    let folder = folder();
+    let dir = dir();
     let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
-    let wanted = read(&folder.join("package-lock.json"))?;
-    let marker = folder.join("node_modules/.installed-lock.json");
-    let cache = cache_folder()?;
+    let wanted = read(&dir.join("package-lock.json"))?;
+    let marker = dir.join("node_modules/.installed-lock.json");
+    let cache = cache_dir()?;
     fs::create_dir_all(&cache).map_err(|error| format!("{}: {error}", cache.display()))?;
     let _lock = lock(&cache.join("browser.lock"))?;
     if fs::read(&marker).is_ok_and(|installed| installed == wanted) {
@@ -55,7 +55,7 @@ fn packages() -> Result<(), String> {
     for _ in 0..MAX_ATTEMPTS {
         let mut npm = Command::new("npm");
         npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error"]);
-        match shell::run_logged(npm.current_dir(&folder), &cache.join("browser-npm.log"), INSTALL_TIMEOUT) {
+        match shell::run_logged(npm.current_dir(&dir), &cache.join("browser-npm.log"), INSTALL_TIMEOUT) {
             Ok(()) => return fs::write(&marker, &wanted).map_err(|error| format!("{}: {error}", marker.display())),
             Err(why) => problem = why,
         }
@@ -65,7 +65,7 @@ fn packages() -> Result<(), String> {
 
 /// Checks the types of the scripts, and runs the tests.
 pub(crate) fn test() -> Result<Report, String> {
-    let types = shell::run(Command::new(folder().join("node_modules/.bin/tsc")).arg("--project").arg(folder()))?;
+    let types = shell::run(Command::new(dir().join("node_modules/.bin/tsc")).arg("--project").arg(dir()))?;
     let mut report = Report { passed: u64::from(types), failed: u64::from(!types), ..Report::default() };
     build()?;
     let path = shell::root().join("target/browser-report.tsv");
@@ -107,11 +107,11 @@ fn build() -> Result<(), String> {
 
 fn node(script: &str) -> Command {
     let mut node = Command::new("node");
-    node.arg(folder().join(script)).current_dir(shell::root());
+    node.arg(dir().join(script)).current_dir(shell::root());
     node
 }
 
-fn folder() -> PathBuf {
+fn dir() -> PathBuf {
     shell::root().join("browser")
 }
 

@@ -126,8 +126,8 @@ fn fuzz(binary: &Path, target: &Target, mode: FuzzMode) -> Result<bool, String> 
         std::fs::remove_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
     }
     let (artifacts, scratch) = (root.join("fuzz/artifacts").join(name), root.join("fuzz/target/scratch"));
-    for folder in [&corpus, &artifacts, &scratch] {
-        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for dir in [&corpus, &artifacts, &scratch] {
+        std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     }
     let mut command = Command::new(binary);
     command.arg(format!("--target={name}")).arg(&corpus).args(seeds(&root, name)).env("TMPDIR", scratch);
@@ -157,14 +157,14 @@ fn fuzz(binary: &Path, target: &Target, mode: FuzzMode) -> Result<bool, String> 
 
 /// A target starts from its own seeds; a transcript parser also starts from the fixtures of its tests.
 fn seeds(root: &Path, target: &str) -> Vec<PathBuf> {
-    let mut folders = vec![root.join("fuzz/seeds").join(target)];
+    let mut dirs = vec![root.join("fuzz/seeds").join(target)];
     if let Some(agent) = target.strip_prefix("transcript_") {
         let fixtures = std::fs::read_dir(root.join("crates/agents/tests/fixtures").join(agent));
-        folders.extend(fixtures.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())));
+        dirs.extend(fixtures.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())));
     }
-    folders.retain(|folder| folder.is_dir());
-    folders.sort();
-    folders
+    dirs.retain(|dir| dir.is_dir());
+    dirs.sort();
+    dirs
 }
 
 fn host() -> Result<String, String> {

@@ -71,31 +71,31 @@ impl Tool {
         if shell::version(&on_search_path).is_some_and(|text| self.any_version || text.contains(self.version)) {
             return Ok(on_search_path);
         }
-        let tools = cache_folder()?.join("tools");
-        let folder = tools.join(format!("{}-{}", self.program, self.version));
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let _lock = lock(&folder.join("install.lock"))?;
-        let program = folder.join("bin").join(self.program);
+        let tools = cache_dir()?.join("tools");
+        let dir = tools.join(format!("{}-{}", self.program, self.version));
+        fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let _lock = lock(&dir.join("install.lock"))?;
+        let program = dir.join("bin").join(self.program);
         if !works(&program) {
-            self.install(&folder).or_else(|_| self.build(&folder))?;
+            self.install(&dir).or_else(|_| self.build(&dir))?;
         }
         if works(&program) { Ok(program) } else { Err(format!("{} does not run", program.display())) }
     }
 
-    fn install(&self, folder: &Path) -> Result<(), String> {
+    fn install(&self, dir: &Path) -> Result<(), String> {
         let wheel = self.wheel.ok_or("no wheel")?;
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--upgrade"]);
-        pip.args(["--only-binary=:all:", "--target"]).arg(folder).arg(format!("{wheel}=={}", self.version));
-        shell::run_logged(&mut pip, &folder.join("install.log"), DOWNLOAD_TIMEOUT)
+        pip.args(["--only-binary=:all:", "--target"]).arg(dir).arg(format!("{wheel}=={}", self.version));
+        shell::run_logged(&mut pip, &dir.join("install.log"), DOWNLOAD_TIMEOUT)
     }
 
-    fn build(&self, folder: &Path) -> Result<(), String> {
+    fn build(&self, dir: &Path) -> Result<(), String> {
         let mut cargo = shell::cargo(&["install", "--quiet", "--locked", "--force", self.krate]);
-        cargo.args(["--version", self.version, "--root"]).arg(folder);
+        cargo.args(["--version", self.version, "--root"]).arg(dir);
         // Without optimization: a third of the time to build, and fast enough for a repository of this size.
         cargo.args(["--profile", "dev"]).env("CARGO_PROFILE_DEV_DEBUG", "0");
-        shell::run_logged(&mut cargo, &folder.join("install.log"), BUILD_TIMEOUT)
+        shell::run_logged(&mut cargo, &dir.join("install.log"), BUILD_TIMEOUT)
     }
 }
 
@@ -103,16 +103,16 @@ fn works(program: &Path) -> bool {
     shell::version(program).is_some()
 }
 
-/// The cache folder of the tests: tools, agent CLIs and test runs. The agent tests use the same folder.
-pub(crate) fn cache_folder() -> Result<PathBuf, String> {
+/// The cache directory of the tests: tools, agent CLIs and test runs. The agent tests use the same directory.
+pub(crate) fn cache_dir() -> Result<PathBuf, String> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("BELAY_TEST_CACHE")
         .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("belay-tests")))
         .or_else(|| Some(variable("HOME")?.join(".cache/belay-tests")))
-        .ok_or_else(|| "no cache folder: neither BELAY_TEST_CACHE nor HOME is set".to_owned())
+        .ok_or_else(|| "no cache directory: neither BELAY_TEST_CACHE nor HOME is set".to_owned())
 }
 
-/// Two runs of the tests must not install into one folder at the same time.
+/// Two runs of the tests must not install into one directory at the same time.
 pub(crate) fn lock(path: &Path) -> Result<File, String> {
     let locked = File::create(path).and_then(|file| file.lock().map(|()| file));
     locked.map_err(|error| format!("cannot lock {}: {error}", path.display()))

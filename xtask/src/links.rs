@@ -38,8 +38,8 @@ fn resolve(file: &str, target: &str, files: &[String], pages: &BTreeMap<&str, Pa
     }
     let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let path = if path.is_empty() { file.to_owned() } else { join(file, path).ok_or("not inside the repository")? };
-    let folder = format!("{path}/");
-    if !path.is_empty() && !files.iter().any(|other| *other == path || other.starts_with(&folder)) {
+    let dir = format!("{path}/");
+    if !path.is_empty() && !files.iter().any(|other| *other == path || other.starts_with(&dir)) {
         return Err("no such file".to_owned());
     }
     match (anchor, pages.get(path.as_str())) {

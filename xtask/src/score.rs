@@ -7,7 +7,7 @@
 //! score --histories PATH    which healthy sessions of real histories would have been interrupted, with the sentences
 //! ```
 //!
-//! PATH is a folder with `X-labels.tsv`, `X-sessions.tar.gz` and `score.py`; for histories, `X-histories-labels.tsv` and
+//! PATH is a directory with `X-labels.tsv`, `X-sessions.tar.gz` and `score.py`; for histories, `X-histories-labels.tsv` and
 //! `X-histories.tar.xz`. `belay audit` replays the sessions, with the built-in rules unless a variant is measured.
 
 mod alarms;
@@ -24,7 +24,7 @@ use std::process::{Command, Stdio};
 use crate::shell;
 use corpus::Corpus;
 
-const USAGE: &str = "usage: cargo xtask score --status, or score [--sensitivity | --histories] PATH, a folder with X-labels.tsv, \
+const USAGE: &str = "usage: cargo xtask score --status, or score [--sensitivity | --histories] PATH, a directory with X-labels.tsv, \
                      X-sessions.tar.gz and score.py (for histories: X-histories-labels.tsv, X-histories.tar.xz)";
 
 /// Rows of the table: the scorer's key and our title.

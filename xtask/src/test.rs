@@ -163,8 +163,8 @@ fn packages_with_doc_tests() -> Result<Vec<String>, String> {
     Ok(packages)
 }
 
-fn package_name(folder: &Path) -> Result<String, String> {
-    let manifest = folder.join("Cargo.toml");
+fn package_name(dir: &Path) -> Result<String, String> {
+    let manifest = dir.join("Cargo.toml");
     let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
     let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
     name.map(str::to_owned).ok_or_else(|| format!("{} has no name", manifest.display()))

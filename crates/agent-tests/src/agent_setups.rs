@@ -16,7 +16,7 @@ macro_rules! jwt {
 pub struct AgentSetup {
     /// The name in `agents.txt`.
     pub name: &'static str,
-    /// Files in the home folder.
+    /// Files in the home directory.
     pub files: &'static [(&'static str, &'static str)],
     pub env: &'static [(&'static str, &'static str)],
     /// The end of a configuration file that names the model, for runs whose arguments are not those of the setup.
@@ -32,7 +32,7 @@ pub struct AgentSetup {
     pub writes_at_once: bool,
     /// Whether the output shows why a hook refused a prompt.
     pub tells_refused_prompts: bool,
-    /// A folder in the home into which the CLI unpacks itself on first use.
+    /// A directory in the home into which the CLI unpacks itself on first use.
     pub unpacks_into: Option<&'static str>,
 }
 

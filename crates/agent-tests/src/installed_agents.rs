@@ -12,8 +12,8 @@ use crate::workbench::Workbench;
 /// The same list the installer reads.
 const PINS: &str = include_str!("../agents.txt");
 
-/// Where CLIs and test runs live: `$BELAY_TEST_CACHE`, else `belay-tests` in the user's cache folder.
-pub fn cache_folder() -> Option<PathBuf> {
+/// Where CLIs and test runs live: `$BELAY_TEST_CACHE`, else `belay-tests` in the user's cache directory.
+pub fn cache_dir() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("BELAY_TEST_CACHE")
         .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("belay-tests")))
@@ -47,13 +47,13 @@ impl Agent {
         let Some(&[name, package, version, bin, _]) = pin.as_deref() else {
             return Err("no such CLI in agents.txt".into());
         };
-        let cache = cache_folder().ok_or("no cache folder: neither BELAY_TEST_CACHE nor HOME is set")?;
-        let folder = cache.join("agents").join(format!("{name}-{version}"));
-        if !folder.join("installed").exists() {
+        let cache = cache_dir().ok_or("no cache directory: neither BELAY_TEST_CACHE nor HOME is set")?;
+        let dir = cache.join("agents").join(format!("{name}-{version}"));
+        if !dir.join("installed").exists() {
             return Err(format!("{name} {version} is not installed; run `cargo xtask test agents`"));
         }
         let programs = if package.starts_with("pypi:") { "venv/bin" } else { "node_modules/.bin" };
-        let agent = Self { setup, program: folder.join(programs).join(bin) };
+        let agent = Self { setup, program: dir.join(programs).join(bin) };
         agent.warm_up(&cache).map_err(|error| format!("cannot be prepared: {error}"))?;
         Ok(agent)
     }
@@ -62,14 +62,14 @@ impl Agent {
         Run::new(self, bench, url, prompt)
     }
 
-    /// The folder this CLI unpacks itself into on its first start, shared by all runs: unpacking takes seconds.
-    pub(crate) fn shared_folder(&self) -> Option<(PathBuf, &'static str)> {
+    /// The directory this CLI unpacks itself into on its first start, shared by all runs: unpacking takes seconds.
+    pub(crate) fn shared_dir(&self) -> Option<(PathBuf, &'static str)> {
         let inside_home = self.setup.unpacks_into?;
-        Some((cache_folder()?.join("unpacked").join(inside_home), inside_home))
+        Some((cache_dir()?.join("unpacked").join(inside_home), inside_home))
     }
 
     fn warm_up(&self, cache: &Path) -> io::Result<()> {
-        let Some((shared, _)) = self.shared_folder() else { return Ok(()) };
+        let Some((shared, _)) = self.shared_dir() else { return Ok(()) };
         let done = shared.join("unpacked");
         std::fs::create_dir_all(&shared)?;
         let lock = File::create(cache.join("unpacked/lock"))?;
@@ -93,8 +93,8 @@ pub fn belay_program() -> io::Result<PathBuf> {
         return Ok(program.into());
     }
     let test = std::env::current_exe()?;
-    let folder = test.parent().and_then(Path::parent).unwrap_or(&test);
-    let program = folder.join(format!("belay{}", std::env::consts::EXE_SUFFIX));
+    let dir = test.parent().and_then(Path::parent).unwrap_or(&test);
+    let program = dir.join(format!("belay{}", std::env::consts::EXE_SUFFIX));
     if program.exists() {
         return Ok(program);
     }
@@ -105,8 +105,8 @@ pub fn belay_program() -> io::Result<PathBuf> {
 /// The system's directories and the one with `node`, which runs several CLIs.
 pub(crate) fn search_path() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let node = std::env::split_paths(&path).find(|folder| folder.join("node").is_file());
+    let node = std::env::split_paths(&path).find(|dir| dir.join("node").is_file());
     let system = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
-    let folders = node.into_iter().chain(system).map(|folder| folder.display().to_string());
-    folders.collect::<Vec<_>>().join(":")
+    let dirs = node.into_iter().chain(system).map(|dir| dir.display().to_string());
+    dirs.collect::<Vec<_>>().join(":")
 }

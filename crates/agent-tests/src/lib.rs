@@ -1,7 +1,7 @@
 //! Runs the real agent CLIs against the scripted model.
 //!
 //! Belay makes promises about third-party programs, so it is tested with them: the pinned releases of `agents.txt`,
-//! installed by `cargo xtask test agents` into a cache folder, each run headless with an empty environment, its own
+//! installed by `cargo xtask test agents` into a cache directory, each run headless with an empty environment, its own
 //! home, a dummy key and a model on loopback.
 //!
 //! A test reads like this:
@@ -34,7 +34,7 @@ mod transcript;
 mod workbench;
 
 pub use agent_setups::AgentSetup;
-pub use installed_agents::{Agent, belay_program, cache_folder};
+pub use installed_agents::{Agent, belay_program, cache_dir};
 pub use run::{Finished, Run, Running};
 pub use terminal::Terminal;
 pub use transcript::Transcript;

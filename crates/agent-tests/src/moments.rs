@@ -21,7 +21,7 @@ use std::path::Path;
 use crate::installed_agents::Agent;
 
 /// Records the scenarios whose agent and name match, and returns what failed.
-pub fn record(folder: &Path, agent: Option<&str>, scenario: Option<&str>) -> io::Result<Vec<String>> {
+pub fn record(dir: &Path, agent: Option<&str>, scenario: Option<&str>) -> io::Result<Vec<String>> {
     let mut failures = Vec::new();
     for setup in terminal_setups::ALL {
         if agent.is_some_and(|name| name != setup.agent.name) {
@@ -35,7 +35,7 @@ pub fn record(folder: &Path, agent: Option<&str>, scenario: Option<&str>) -> io:
             let title = format!("{} {name}", setup.agent.name);
             let problem = match stage::Stage::new(&cli, setup, name).and_then(|mut stage| {
                 play(&mut stage)?;
-                stage.write(folder)
+                stage.write(dir)
             }) {
                 Ok(0) => "nothing to record".to_owned(),
                 Ok(moments) => {

@@ -64,9 +64,9 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Searches a folder for programs before all others.
-    pub fn prepend_path(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.path_first.push(folder.into());
+    /// Searches a directory for programs before all others.
+    pub fn prepend_path(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.path_first.push(dir.into());
         self
     }
 
@@ -95,8 +95,8 @@ impl<'a> Run<'a> {
         let args = if self.session.is_some() { setup.resume } else { setup.start };
         command.args(args.iter().map(|arg| self.fill(arg))).args(&self.args);
         if !self.path_first.is_empty() {
-            let folders = self.path_first.iter().map(|folder| folder.display().to_string());
-            command.env("PATH", folders.chain([search_path()]).collect::<Vec<_>>().join(":"));
+            let dirs = self.path_first.iter().map(|dir| dir.display().to_string());
+            command.env("PATH", dirs.chain([search_path()]).collect::<Vec<_>>().join(":"));
         }
         command.envs(setup.env.iter().map(|(name, value)| (name, self.fill(value))));
         command.envs(self.env.iter().map(|(name, value)| (name, value)));

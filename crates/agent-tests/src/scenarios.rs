@@ -42,7 +42,7 @@ pub struct ParallelSession {
     pub finished: Finished,
 }
 
-/// Runs two sessions in one folder to their ends. `script` must hold its first response: neither continues before both
+/// Runs two sessions in one directory to their ends. `script` must hold its first response: neither continues before both
 /// have started.
 pub fn run_parallel(
     agent: &Agent,

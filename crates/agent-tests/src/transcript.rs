@@ -36,8 +36,8 @@ pub(crate) fn find(place: Transcripts, home: &Path) -> io::Result<Vec<Transcript
     }
 }
 
-fn walk(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    let entries = match fs::read_dir(folder) {
+fn walk(dir: &Path, ending: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::installed_agents::{Agent, cache_folder, search_path};
+use crate::installed_agents::{Agent, cache_dir, search_path};
 
-/// Lives in the cache folder rather than in `/tmp`: some CLIs distrust folders that others may write to.
+/// Lives in the cache directory rather than in `/tmp`: some CLIs distrust directories that others may write to.
 /// `BELAY_TEST_KEEP=1` keeps it for inspection.
 #[derive(Debug)]
 pub struct Workbench {
@@ -18,9 +18,9 @@ pub struct Workbench {
 }
 
 impl Workbench {
-    /// An empty home and a project folder under git with one commit, the same in every run.
+    /// An empty home and a project directory under git with one commit, the same in every run.
     pub fn new() -> io::Result<Self> {
-        let cache = cache_folder().ok_or_else(|| io::Error::other("neither BELAY_TEST_CACHE nor HOME is set"))?;
+        let cache = cache_dir().ok_or_else(|| io::Error::other("neither BELAY_TEST_CACHE nor HOME is set"))?;
         let runs = cache.join("runs");
         fs::create_dir_all(&runs)?;
         let root = tempfile::Builder::new().prefix("run-").tempdir_in(runs)?;
@@ -100,11 +100,11 @@ impl Workbench {
                 write_file(&file, content)?;
             }
         }
-        if let Some((shared, inside_home)) = agent.shared_folder() {
+        if let Some((shared, inside_home)) = agent.shared_dir() {
             let link = self.home().join(inside_home);
             if !link.exists() {
                 fs::create_dir_all(link.parent().unwrap_or(&link))?;
-                link_folder(&shared, &link)?;
+                link_dir(&shared, &link)?;
             }
         }
         Ok(())
@@ -152,12 +152,12 @@ fn write_file(file: &Path, content: &str) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn link_folder(to: &Path, link: &Path) -> io::Result<()> {
+fn link_dir(to: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(to, link)
 }
 
 #[cfg(not(unix))]
-fn link_folder(_to: &Path, _link: &Path) -> io::Result<()> {
+fn link_dir(_to: &Path, _link: &Path) -> io::Result<()> {
     // Each run unpacks for itself.
     Ok(())
 }

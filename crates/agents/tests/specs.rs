@@ -24,13 +24,13 @@ fn workspace_root() -> PathBuf {
     crate_root().join("../..")
 }
 
-/// The agent's name in folders and targets: `claude_code`.
+/// The agent's name in directories and targets: `claude_code`.
 fn module_name(agent: &AgentSpec) -> String {
     agent.id.replace('-', "_")
 }
 
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut files = Vec::new();
     for path in entries.map(|entry| entry.expect("an entry").path()) {
         if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
@@ -103,9 +103,9 @@ fn every_registered_event_parses_to_its_declared_hook_point() {
     for agent in AGENTS {
         let Some(hooks) = agent.hooks else { continue };
         let unrecorded = UNRECORDED.iter().find(|(id, _)| *id == agent.id).map_or(&[][..], |(_, events)| events);
-        let folder = crate_root().join("tests/hooks/fixtures").join(agent.id);
+        let dir = crate_root().join("tests/hooks/fixtures").join(agent.id);
         for event in hooks.events {
-            let fixture = folder.join(format!("{}.json", event.name));
+            let fixture = dir.join(format!("{}.json", event.name));
             let payload = match std::fs::read(&fixture) {
                 Ok(payload) => {
                     assert!(!unrecorded.contains(&event.name), "{} {} has a fixture now", agent.id, event.name);
@@ -181,7 +181,7 @@ fn removal_after_installation_restores_the_bytes() {
 fn launchers_register_the_declared_events() {
     for agent in AGENTS {
         let (Some(hooks), Some(_)) = (agent.hooks, agent.launch) else { continue };
-        let home = tempfile::tempdir().expect("a folder");
+        let home = tempfile::tempdir().expect("a directory");
         let user = UserDirs::with_home(home.path());
         let context = LaunchContext {
             proxy: None,
@@ -190,7 +190,7 @@ fn launchers_register_the_declared_events() {
             belay: Some(&BelayCommand::new("/usr/bin/belay")),
             user: &user,
             args: &[] as &[OsString],
-            folder: home.path(),
+            dir: home.path(),
             scratch: Path::new("/state/runs/0190-run"),
         };
         let command = launch(&context);
@@ -214,11 +214,11 @@ fn launchers_register_the_declared_events() {
 }
 
 /// A fixture as the agent stores it: a dump of a database becomes that database.
-fn materialise(fixture: &Path, folder: &Path) -> PathBuf {
+fn materialise(fixture: &Path, dir: &Path) -> PathBuf {
     if fixture.extension().is_none_or(|extension| extension != "sql") {
         return fixture.to_owned();
     }
-    let path = folder.join(fixture.with_extension("db").file_name().expect("a name"));
+    let path = dir.join(fixture.with_extension("db").file_name().expect("a name"));
     let database = rusqlite::Connection::open(&path).expect("a database");
     database.execute_batch(&std::fs::read_to_string(fixture).expect("readable")).expect("valid SQL");
     path
@@ -249,8 +249,8 @@ fn every_transcript_format_has_fixtures_goldens_and_a_fuzz_target() {
 fn exactly_one_format_recognises_each_fixture() {
     for agent in AGENTS {
         for fixture in fixtures(agent) {
-            let folder = tempfile::tempdir().expect("a folder");
-            let path = materialise(&fixture, folder.path());
+            let dir = tempfile::tempdir().expect("a directory");
+            let path = materialise(&fixture, dir.path());
             let bytes = std::fs::read(&path).expect("readable");
             let head = &bytes[..bytes.len().min(belay_agents::transcript::HEAD_BYTES)];
             let formats = belay_agents::transcript::all_formats().filter(|format| format.recognises(&path, head));
@@ -268,8 +268,8 @@ fn every_tool_in_a_fixture_is_in_its_agents_table() {
     let mut missing = Vec::new();
     for agent in AGENTS {
         for fixture in fixtures(agent) {
-            let folder = tempfile::tempdir().expect("a folder");
-            let path = materialise(&fixture, folder.path());
+            let dir = tempfile::tempdir().expect("a directory");
+            let path = materialise(&fixture, dir.path());
             let format = detect_format(&path).expect("readable").expect("a known format");
             let mut names = BTreeSet::new();
             let mut collect = |event: belay_core::Event| {

@@ -19,7 +19,7 @@ const EXTENSIONS: &[&str] = &["jsonl", "json", "db", "md"];
 /// Where to search.
 #[derive(Clone, Debug)]
 pub enum SearchScope {
-    /// The history folders of all agents of this user; `here` is the working directory, for agents that keep their
+    /// The history directories of all agents of this user; `here` is the working directory, for agents that keep their
     /// history in the project.
     User { dirs: UserDirs, here: PathBuf },
     /// These files and directories.

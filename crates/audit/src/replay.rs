@@ -224,11 +224,11 @@ struct VariantRun {
 
 impl ReplayedSession {
     fn new(event: &Event, file: &Path, settings: &ReplayOptions<'_>) -> Self {
-        let folder = event.cwd.as_deref().map(Path::new);
+        let dir = event.cwd.as_deref().map(Path::new);
         let mind = |variant: &RuleSet| VariantRun {
             session: Session::new(event.session.clone()),
             // Nothing intervenes in the past. Otherwise the refusals after a pause would look like Belay's own.
-            rules: dry_run(&(variant.rules)(folder)),
+            rules: dry_run(&(variant.rules)(dir)),
             tracker: LoopTracker::default(),
             judged: VariantResult::default(),
         };

@@ -82,7 +82,7 @@ impl EnvSnapshot {
     /// The first executable file with this name in `PATH`.
     pub fn find_executable(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(self.get("PATH")?)
-            .map(|folder| folder.join(name))
+            .map(|dir| dir.join(name))
             .find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
     }
 

@@ -36,7 +36,7 @@ mod paths;
 mod project;
 pub mod project_limits;
 mod proxy_model;
-mod rules_by_folder;
+mod rules_by_dir;
 mod schema;
 mod source_position;
 pub mod trust;
@@ -59,6 +59,6 @@ pub use model::{
 pub use paths::{PathArgs, PathError, Paths};
 pub use project::{PROJECT_FILE, PROJECT_PROMPTS, ProjectFile};
 pub use proxy_model::{AuthMode, CompatConfig, ProxyConfig, UpstreamConfig};
-pub use rules_by_folder::{DiagnosticSink, RulesByFolder};
+pub use rules_by_dir::{DiagnosticSink, RulesByDir};
 pub use schema::json_schema;
 pub use units::{ByteSize, DurationSetting, ListenAddr};

@@ -34,7 +34,7 @@ pub enum Strictness {
 pub struct Loader<'p> {
     paths: &'p Paths,
     env: &'p EnvSnapshot,
-    folder: Option<PathBuf>,
+    dir: Option<PathBuf>,
     file: Option<PathBuf>,
     flags: Vec<(String, String, String)>,
     strictness: Strictness,
@@ -82,13 +82,13 @@ pub fn built_in_text() -> String {
 
 impl<'p> Loader<'p> {
     pub fn new(paths: &'p Paths, env: &'p EnvSnapshot) -> Self {
-        Self { paths, env, folder: None, file: None, flags: Vec::new(), strictness: Strictness::Strict }
+        Self { paths, env, dir: None, file: None, flags: Vec::new(), strictness: Strictness::Strict }
     }
 
     /// Also loads the project file found from this directory upwards.
     #[must_use]
-    pub fn from_folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = Some(folder.into());
+    pub fn from_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.dir = Some(dir.into());
         self
     }
 
@@ -116,7 +116,7 @@ impl<'p> Loader<'p> {
         let mut stack = LayerStack::new(self.strictness);
         let user = self.user_layer(&mut stack)?;
         stack.push(user);
-        let project = self.folder.as_deref().and_then(|folder| ProjectFile::locate(self.paths, folder));
+        let project = self.dir.as_deref().and_then(|dir| ProjectFile::locate(self.paths, dir));
         let project = project.map(|path| {
             let trust = self.project_layer(&path, &mut stack);
             (path, trust)

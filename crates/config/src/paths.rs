@@ -178,7 +178,7 @@ impl Paths {
     pub fn create(&self) -> Result<(), PathError> {
         create_private_dir(&self.state)?;
         match self.socket.parent() {
-            Some(folder) if folder != self.state => create_private_dir(folder),
+            Some(dir) if dir != self.state => create_private_dir(dir),
             _ => Ok(()),
         }
     }

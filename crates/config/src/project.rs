@@ -39,8 +39,8 @@ impl ProjectFile {
         let from = std::fs::canonicalize(from).ok()?;
         let home = paths.user_home().and_then(|home| std::fs::canonicalize(home).ok());
         from.ancestors()
-            .take_while(|folder| Some(*folder) != home.as_deref() && folder.parent().is_some())
-            .map(|folder| folder.join(name))
+            .take_while(|dir| Some(*dir) != home.as_deref() && dir.parent().is_some())
+            .map(|dir| dir.join(name))
             .find(|path| path.symlink_metadata().is_ok())
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use belay_config::DiagnosticSink;
-use belay_config::{EnvSnapshot, Paths, RulesByFolder};
+use belay_config::{EnvSnapshot, Paths, RulesByDir};
 use belay_store::{Access, Result, StoreUrl};
 
 use crate::engine::{Engine, EngineOptions};
@@ -46,7 +46,7 @@ pub fn open_for_hook(paths: &Paths, env: &EnvSnapshot, on_diagnostic: Diagnostic
 }
 
 fn options(paths: &Paths, env: &EnvSnapshot, flags: Flags, on_diagnostic: DiagnosticSink) -> EngineOptions {
-    let rules = RulesByFolder::new(paths.clone(), env.clone(), flags, on_diagnostic);
+    let rules = RulesByDir::new(paths.clone(), env.clone(), flags, on_diagnostic);
     let rules = move |scope: RulesScope<'_>| rules.for_session(scope.project.map(Path::new), scope.settings);
     let held_file = HeldFile::new(paths.database().with_file_name("held.json"));
     let spool_dir = SpoolDir::new(paths.spool());

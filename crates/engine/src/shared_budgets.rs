@@ -58,7 +58,7 @@ impl BatchContext<'_> {
             return Ok(Vec::new());
         }
         let event = asks.cloned().unwrap_or_else(|| shared_spend_event(&session.key, at, SharedSpend::default()));
-        let project = project_of(session, &event).map(|folder| format!("project:{folder}"));
+        let project = project_of(session, &event).map(|dir| format!("project:{dir}"));
         let account = match (&event.body, session.account) {
             (Body::ModelAsked(ask), known) => ask.account.or(known),
             (_, known) => known,

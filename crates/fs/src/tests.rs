@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 
-fn folder() -> tempfile::TempDir {
+fn temp_dir() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
@@ -14,8 +14,8 @@ fn make_fifo(path: &Path) {
 
 #[test]
 fn a_regular_file_is_read_up_to_its_limit() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let temp_dir = temp_dir();
+    let path = temp_dir.path().join("file");
     std::fs::write(&path, "12345").unwrap();
     assert_eq!(read_regular(&path, Links::Refuse, 5).unwrap(), b"12345");
     let error = read_regular(&path, Links::Refuse, 4).unwrap_err();
@@ -25,8 +25,8 @@ fn a_regular_file_is_read_up_to_its_limit() {
 
 #[test]
 fn a_link_is_refused_unless_it_is_to_be_followed() {
-    let folder = folder();
-    let (secret, link) = (folder.path().join("secret"), folder.path().join("link"));
+    let temp_dir = temp_dir();
+    let (secret, link) = (temp_dir.path().join("secret"), temp_dir.path().join("link"));
     std::fs::write(&secret, "key").unwrap();
     symlink(&secret, &link).unwrap();
     let error = read_regular(&link, Links::Refuse, 10).unwrap_err();
@@ -36,13 +36,13 @@ fn a_link_is_refused_unless_it_is_to_be_followed() {
 
 /// Without O_NONBLOCK, this test would hang.
 #[test]
-fn a_fifo_a_device_and_a_folder_are_refused_at_once() {
-    let folder = folder();
-    let fifo = folder.path().join("fifo");
+fn a_fifo_a_device_and_a_dir_are_refused_at_once() {
+    let temp_dir = temp_dir();
+    let fifo = temp_dir.path().join("fifo");
     make_fifo(&fifo);
-    let socket = folder.path().join("socket");
+    let socket = temp_dir.path().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    for path in [fifo.as_path(), folder.path(), Path::new("/dev/zero"), socket.as_path()] {
+    for path in [fifo.as_path(), temp_dir.path(), Path::new("/dev/zero"), socket.as_path()] {
         for links in [Links::Refuse, Links::Follow] {
             let error = open_regular(path, links).unwrap_err();
             assert!(error.to_string().ends_with("is not a regular file"), "{}: {error}", path.display());
@@ -52,25 +52,25 @@ fn a_fifo_a_device_and_a_folder_are_refused_at_once() {
 
 #[test]
 fn replacing_a_link_leaves_its_target_alone() {
-    let folder = folder();
+    let temp_dir = temp_dir();
     let (target, link, dangling) =
-        (folder.path().join("target"), folder.path().join("link"), folder.path().join("dangling"));
+        (temp_dir.path().join("target"), temp_dir.path().join("link"), temp_dir.path().join("dangling"));
     std::fs::write(&target, "untouched").unwrap();
     symlink(&target, &link).unwrap();
-    symlink(folder.path().join("missing"), &dangling).unwrap();
+    symlink(temp_dir.path().join("missing"), &dangling).unwrap();
     for path in [&link, &dangling] {
         replace_file(path, b"new", FileMode::Keep).unwrap();
         assert!(path.symlink_metadata().unwrap().is_file());
         assert_eq!(std::fs::read(path).unwrap(), b"new");
     }
     assert_eq!(std::fs::read(&target).unwrap(), b"untouched");
-    assert!(!folder.path().join("missing").exists());
+    assert!(!temp_dir.path().join("missing").exists());
 }
 
 #[test]
 fn replacing_a_fifo_does_not_block() {
-    let folder = folder();
-    let fifo = folder.path().join("fifo");
+    let temp_dir = temp_dir();
+    let fifo = temp_dir.path().join("fifo");
     make_fifo(&fifo);
     replace_file(&fifo, b"new", FileMode::Keep).unwrap();
     assert_eq!(std::fs::read(&fifo).unwrap(), b"new");
@@ -78,18 +78,18 @@ fn replacing_a_fifo_does_not_block() {
 
 #[test]
 fn a_failed_replacement_leaves_nothing_behind() {
-    let folder = folder();
-    let taken = folder.path().join("taken");
+    let temp_dir = temp_dir();
+    let taken = temp_dir.path().join("taken");
     std::fs::create_dir(&taken).unwrap();
     assert!(replace_file(&taken, b"new", FileMode::Keep).is_err());
-    let left: Vec<_> = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = temp_dir.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["taken"]);
 }
 
 #[test]
 fn the_users_configuration_stays_where_its_link_leads() {
-    let folder = folder();
-    let (real, link) = (folder.path().join("dotfiles/settings"), folder.path().join("settings"));
+    let temp_dir = temp_dir();
+    let (real, link) = (temp_dir.path().join("dotfiles/settings"), temp_dir.path().join("settings"));
     symlink(&real, &link).unwrap();
     atomic_write(&link, b"new", FileMode::Private).unwrap();
     assert!(link.symlink_metadata().unwrap().is_symlink());
@@ -99,8 +99,8 @@ fn the_users_configuration_stays_where_its_link_leads() {
 
 #[test]
 fn a_replaced_file_keeps_its_permissions() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let temp_dir = temp_dir();
+    let path = temp_dir.path().join("file");
     std::fs::write(&path, "old").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     replace_file(&path, b"new", FileMode::Keep).unwrap();
@@ -110,32 +110,32 @@ fn a_replaced_file_keeps_its_permissions() {
 /// The content of a private file must not be readable by others while it is written.
 #[test]
 fn the_file_that_replaces_another_is_private_until_it_is_complete() {
-    let folder = folder();
-    let dir = Dir::open(folder.path()).unwrap();
+    let temp_dir = temp_dir();
+    let dir = Dir::open(temp_dir.path()).unwrap();
     let name = std::ffi::OsStr::new("file");
-    std::fs::write(folder.path().join(name), "old").unwrap();
+    std::fs::write(temp_dir.path().join(name), "old").unwrap();
     for mode in [0o600, 0o644] {
-        std::fs::set_permissions(folder.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        std::fs::set_permissions(temp_dir.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
         let replacement = write::Replacement::begin(&dir, name, FileMode::Keep).unwrap();
-        let temporary = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let temporary = temp_dir.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
         let temporary = temporary.into_iter().find(|path| path.file_name() != Some(name)).unwrap();
         assert_eq!(temporary.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         replacement.finish(b"new").unwrap();
-        assert_eq!(folder.path().join(name).metadata().unwrap().permissions().mode() & 0o777, mode);
+        assert_eq!(temp_dir.path().join(name).metadata().unwrap().permissions().mode() & 0o777, mode);
     }
 }
 
 #[test]
 fn a_link_below_the_root_is_refused_and_one_above_is_followed() {
-    let folder = folder();
-    let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
+    let temp_dir = temp_dir();
+    let (root, outside) = (temp_dir.path().join("root"), temp_dir.path().join("outside"));
     std::fs::create_dir_all(root.join("a/b")).unwrap();
     std::fs::create_dir_all(outside.join("b")).unwrap();
     std::fs::write(root.join("a/b/file"), "inside").unwrap();
     std::fs::write(outside.join("b/file"), "outside").unwrap();
     symlink(&outside, root.join("linked")).unwrap();
-    symlink(&root, folder.path().join("alias")).unwrap();
-    for root in [&root, &folder.path().join("alias")] {
+    symlink(&root, temp_dir.path().join("alias")).unwrap();
+    for root in [&root, &temp_dir.path().join("alias")] {
         let dir = Dir::open_below(root, Path::new("a/./b")).unwrap();
         assert_eq!(dir.read_regular("file", 10).unwrap(), b"inside");
     }
@@ -151,27 +151,27 @@ fn a_link_below_the_root_is_refused_and_one_above_is_followed() {
 
 #[test]
 fn an_open_directory_stays_the_same_when_its_path_changes() {
-    let folder = folder();
-    let (real, moved) = (folder.path().join("real"), folder.path().join("moved"));
+    let temp_dir = temp_dir();
+    let (real, moved) = (temp_dir.path().join("real"), temp_dir.path().join("moved"));
     std::fs::create_dir(&real).unwrap();
     let dir = Dir::open(&real).unwrap();
     std::fs::rename(&real, &moved).unwrap();
-    std::fs::create_dir(folder.path().join("victim")).unwrap();
-    symlink(folder.path().join("victim"), &real).unwrap();
+    std::fs::create_dir(temp_dir.path().join("victim")).unwrap();
+    symlink(temp_dir.path().join("victim"), &real).unwrap();
     dir.replace_file("file".as_ref(), b"new", FileMode::Keep).unwrap();
     assert_eq!(std::fs::read(moved.join("file")).unwrap(), b"new");
-    assert!(!folder.path().join("victim/file").exists());
+    assert!(!temp_dir.path().join("victim/file").exists());
 }
 
 #[test]
 fn a_name_cannot_leave_its_directory() {
-    let folder = folder();
-    std::fs::create_dir(folder.path().join("inner")).unwrap();
-    std::fs::write(folder.path().join("secret"), "key").unwrap();
-    let dir = Dir::open(&folder.path().join("inner")).unwrap();
+    let temp_dir = temp_dir();
+    std::fs::create_dir(temp_dir.path().join("inner")).unwrap();
+    std::fs::write(temp_dir.path().join("secret"), "key").unwrap();
+    let dir = Dir::open(&temp_dir.path().join("inner")).unwrap();
     for name in ["../secret", "/etc/passwd", "a/b", "..", ".", ""] {
         assert!(dir.read_regular(name, 10).is_err(), "{name}");
         assert!(dir.replace_file(name.as_ref(), b"new", FileMode::Keep).is_err(), "{name}");
     }
-    assert_eq!(std::fs::read(folder.path().join("secret")).unwrap(), b"key");
+    assert_eq!(std::fs::read(temp_dir.path().join("secret")).unwrap(), b"key");
 }

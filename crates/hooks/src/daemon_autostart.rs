@@ -193,8 +193,8 @@ fn started_lately(lock: &File) -> io::Result<bool> {
 /// The agent may have leaked pipes to the hook. A reader that waits for end of file must not wait for a process that
 /// keeps running.
 fn close_on_exec() {
-    let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let dir = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
     let open = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     for fd in open.filter(|fd| *fd > 2).collect::<Vec<_>>() {
         #[expect(unsafe_code, reason = "only a flag is set, and a number that is not open is refused")]

@@ -84,7 +84,7 @@ impl Installation<'_> {
 
     /// Restores the record, after its files.
     fn forget(self, paths: &Paths) -> Result<(), InstallerError> {
-        files::remove_empty(&self.record.folders);
+        files::remove_empty(&self.record.dirs);
         match self.previous {
             Some(previous) => previous.save(paths),
             None => self.record.delete(paths),
@@ -113,7 +113,7 @@ pub fn install<'a>(
             None => change.before.clone(),
         };
         receipt.record_original(&change.path, original, change.after.as_deref());
-        receipt.record_created(files::missing_folders(&change.path));
+        receipt.record_created(files::missing_dirs(&change.path));
     }
     receipt.belay.clone_from(&setting.belay.program);
     receipt.options.clone_from(&setting.belay.options);
@@ -182,7 +182,7 @@ pub fn restore(
     }
     files::write(&removal.changes)?;
     if let Some(receipt) = InstallRecord::find(paths, recipe.agent(), setting.scope, setting.project) {
-        files::remove_empty(&receipt.folders);
+        files::remove_empty(&receipt.dirs);
         receipt.delete(paths)?;
     }
     Ok(())

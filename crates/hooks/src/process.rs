@@ -25,7 +25,7 @@ use crate::local_facts::process;
 
 const HELP: &str = "\
 Called by an agent's hooks, not by people: reads the agent's JSON on standard input and responds in
-the agent's format. It always exits with 0; errors are in hook.log in the state folder.
+the agent's format. It always exits with 0; errors are in hook.log in the state directory.
 
 Usage: belay hook <AGENT> [EVENT] [--home DIR] [--user-config FILE] [--runtime-dir DIR]
 
@@ -230,7 +230,7 @@ fn decide_in_process(
     if let Some(args) = absent {
         let mut loader = Loader::new(paths, env).strictness(Strictness::Lenient);
         if let Some(cwd) = &request.cwd {
-            loader = loader.from_folder(cwd);
+            loader = loader.from_dir(cwd);
         }
         // An invalid configuration does not prevent supervision.
         match loader.load().map(|loaded| loaded.config.hooks) {

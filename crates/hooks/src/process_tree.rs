@@ -200,15 +200,15 @@ impl std::fmt::Display for ChainEnd {
 
 #[cfg(target_os = "linux")]
 fn read(pid: u32) -> Option<Process> {
-    let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
-    let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
+    let dir = std::path::PathBuf::from(format!("/proc/{pid}"));
+    let stat = std::fs::read_to_string(dir.join("stat")).ok()?;
     // `pid (name) state parent group session terminal ...`; the name may hold anything.
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
     let mut fields = tail.split_whitespace().skip(1);
     let parent = fields.next()?.parse().ok()?;
     let terminal = fields.nth(2).filter(|terminal| *terminal != "0").map(str::to_owned);
-    let args = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+    let args = std::fs::read(dir.join("cmdline")).unwrap_or_default();
     let args = args.strip_suffix(b"\0").unwrap_or(&args).split(|byte| *byte == 0);
     let args = args.map(|arg| String::from_utf8_lossy(arg).into_owned()).collect();
     Some(Process { pid, parent, name, args, terminal })

@@ -91,7 +91,7 @@ pub struct WaitTimeout {
 #[derive(Debug)]
 pub(crate) struct RequestLog {
     started: Instant,
-    folder: Option<PathBuf>,
+    dir: Option<PathBuf>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -103,8 +103,8 @@ struct State {
 }
 
 impl RequestLog {
-    pub(crate) fn new(folder: Option<PathBuf>) -> Arc<Self> {
-        Arc::new(Self { started: Instant::now(), folder, state: Mutex::default(), changed: Condvar::new() })
+    pub(crate) fn new(dir: Option<PathBuf>) -> Arc<Self> {
+        Arc::new(Self { started: Instant::now(), dir, state: Mutex::default(), changed: Condvar::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,8 +117,8 @@ impl RequestLog {
         let index = state.requests.len();
         request.number = index + 1;
         request.at = self.started.elapsed();
-        if let Some(folder) = &self.folder {
-            let file = folder.join(format!("{:04}.json", request.number));
+        if let Some(dir) = &self.dir {
+            let file = dir.join(format!("{:04}.json", request.number));
             if let Err(error) = std::fs::write(&file, format!("{:#}\n", request.as_file())) {
                 state.complaints.push(format!("cannot write {}: {error}", file.display()));
             }

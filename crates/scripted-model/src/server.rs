@@ -26,7 +26,7 @@ pub struct Options {
     /// 0 selects a free port.
     pub port: u16,
     /// Also write each request to `NNNN.json` in this directory, which must exist.
-    pub folder: Option<PathBuf>,
+    pub dir: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl ScriptedModel {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let shared = Arc::new(Shared {
             player: Player::new(script),
-            log: RequestLog::new(options.folder),
+            log: RequestLog::new(options.dir),
             release: Arc::new(Semaphore::new(0)),
         });
         let (stop, stopped) = oneshot::channel();

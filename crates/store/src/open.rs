@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn read_access_creates_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let url = StoreUrl::local(folder.path().join("belay.db"));
+        let dir = tempfile::tempdir().unwrap();
+        let url = StoreUrl::local(dir.path().join("belay.db"));
         assert!(open(&url, Access::Read).is_err());
         drop(open(&url, Access::BriefWrite).unwrap());
         assert_eq!(open(&url, Access::Read).unwrap().totals(None).unwrap().events, 0);

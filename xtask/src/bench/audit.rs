@@ -89,20 +89,19 @@ fn parse(size: &str) -> Result<u64, String> {
 
 /// A generated history of that size, created once.
 fn history(bytes: u64) -> Result<PathBuf, String> {
-    let folder = shell::root().join("target/bench").join(format!("history-{bytes}"));
-    let complete = folder.join("complete");
+    let dir = shell::root().join("target/bench").join(format!("history-{bytes}"));
+    let complete = dir.join("complete");
     if !complete.exists() {
-        let _ = fs::remove_dir_all(&folder);
-        let (written, sessions) =
-            transcripts::generate(&folder, bytes).map_err(|e| format!("{}: {e}", folder.display()))?;
-        println!("generated {sessions} sessions, {} MB, in {}", written / 1_000_000, folder.display());
+        let _ = fs::remove_dir_all(&dir);
+        let (written, sessions) = transcripts::generate(&dir, bytes).map_err(|e| format!("{}: {e}", dir.display()))?;
+        println!("generated {sessions} sessions, {} MB, in {}", written / 1_000_000, dir.display());
         fs::write(&complete, "").map_err(|e| e.to_string())?;
     }
-    Ok(folder)
+    Ok(dir)
 }
 
-fn size_of(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn size_of(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries
         .map(
             |entry| {
@@ -114,13 +113,13 @@ fn size_of(folder: &Path) -> u64 {
 
 /// One version of ccusage, installed once into the user's cache.
 fn ccusage(version: &str) -> Result<PathBuf, String> {
-    let home = std::env::home_dir().ok_or("no home folder")?;
-    let folder = home.join(".cache/belay-bench").join(format!("ccusage-{version}"));
-    let program = folder.join("node_modules/.bin/ccusage");
+    let home = std::env::home_dir().ok_or("no home directory")?;
+    let dir = home.join(".cache/belay-bench").join(format!("ccusage-{version}"));
+    let program = dir.join("node_modules/.bin/ccusage");
     if !program.exists() {
-        fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+        fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
         let mut npm = Command::new("npm");
-        npm.args(["install", "--silent", "--no-save", "--prefix"]).arg(&folder).arg(format!("ccusage@{version}"));
+        npm.args(["install", "--silent", "--no-save", "--prefix"]).arg(&dir).arg(format!("ccusage@{version}"));
         if !shell::run(&mut npm)? || !program.exists() {
             return Err("npm cannot install it".to_owned());
         }

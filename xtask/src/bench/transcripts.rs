@@ -8,21 +8,21 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
-/// How many project folders the sessions are spread over.
+/// How many project directories the sessions are spread over.
 const PROJECTS: usize = 12;
 
-/// Writes sessions into `folder/projects/<project>/<session>.jsonl` until `bytes` are reached.
+/// Writes sessions into `directory/projects/<project>/<session>.jsonl` until `bytes` are reached.
 /// Returns how many bytes and sessions there are.
-pub(super) fn generate(folder: &Path, bytes: u64) -> io::Result<(u64, u64)> {
+pub(super) fn generate(dir: &Path, bytes: u64) -> io::Result<(u64, u64)> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let pool = Pool::new(&mut random);
     let (mut written, mut sessions) = (0, 0);
     while written < bytes {
         let project = format!("-home-user-work-project-{}", random.below(PROJECTS));
-        let folder = folder.join("projects").join(&project);
-        std::fs::create_dir_all(&folder)?;
+        let dir = dir.join("projects").join(&project);
+        std::fs::create_dir_all(&dir)?;
         let mut session = Session::new(&mut random, sessions);
-        let mut out = BufWriter::new(File::create(folder.join(format!("{}.jsonl", session.id)))?);
+        let mut out = BufWriter::new(File::create(dir.join(format!("{}.jsonl", session.id)))?);
         // Sessions are between 60 KB and 4 MB, small ones more often.
         let target = 60_000u64 << random.below(7);
         let target = target.min(bytes - written);

@@ -1,6 +1,6 @@
 //! Checks the dependencies between crates against the last column of the map in ARCHITECTURE.md.
 //!
-//! The first cell of a row names crates by their folders. The last cell lists folders, or is `nothing` or `all above`.
+//! The first cell of a row names crates by their directories. The last cell lists directories, or is `nothing` or `all above`.
 //! A row may come before its crate. Dev-dependencies are free: they are not part of the product.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,20 +50,20 @@ fn allowed() -> Edges {
     rows
 }
 
-/// The dependencies between the packages of the workspace, by the names of their folders.
+/// The dependencies between the packages of the workspace, by the names of their directories.
 fn actual() -> Edges {
     let output = shell::cargo(&["metadata", "--no-deps", "--format-version=1"]).output().unwrap();
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
-    let folder = |package: &Value| {
+    let dir = |package: &Value| {
         let manifest = package["manifest_path"].as_str().unwrap();
         manifest.rsplit(['/', '\\']).nth(1).unwrap().to_owned()
     };
-    let folders: BTreeMap<_, _> = packages.iter().map(|package| (package["name"].as_str(), folder(package))).collect();
+    let dirs: BTreeMap<_, _> = packages.iter().map(|package| (package["name"].as_str(), dir(package))).collect();
     let edges = |package: &Value| {
         let dependencies = package["dependencies"].as_array().unwrap().iter();
         let shipped = dependencies.filter(|dependency| dependency["kind"] != "dev");
-        shipped.filter_map(|dependency| folders.get(&dependency["name"].as_str()).cloned()).collect()
+        shipped.filter_map(|dependency| dirs.get(&dependency["name"].as_str()).cloned()).collect()
     };
-    packages.iter().map(|package| (folder(package), edges(package))).collect()
+    packages.iter().map(|package| (dir(package), edges(package))).collect()
 }

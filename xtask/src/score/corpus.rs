@@ -1,4 +1,4 @@
-//! A folder with labelled sessions: the archive, unpacked, and its labels.
+//! A directory with labelled sessions: the archive, unpacked, and its labels.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use crate::shell;
 pub(super) struct Corpus {
     /// Where variants and alarms are written.
     pub work: PathBuf,
-    /// The folder with the session files.
+    /// The directory with the session files.
     pub sessions: PathBuf,
     /// The labels of these sessions.
     pub labels: PathBuf,
 }
 
 impl Corpus {
-    /// Finds `X<archive>` in a folder and the labels `X<labels>` that belong to it, and unpacks the archive below
-    /// `target/score`. A folder may have several pairs, so the labels follow from the archive.
-    pub(super) fn open(folder: &Path, archive: &str, labels: &str) -> Result<Self, String> {
-        let packed = find(folder, archive)?;
+    /// Finds `X<archive>` in a directory and the labels `X<labels>` that belong to it, and unpacks the archive below
+    /// `target/score`. A directory may have several pairs, so the labels follow from the archive.
+    pub(super) fn open(dir: &Path, archive: &str, labels: &str) -> Result<Self, String> {
+        let packed = find(dir, archive)?;
         let name = file_name(&packed).trim_end_matches(archive).to_owned();
-        let labels = folder.join(format!("{name}{labels}"));
+        let labels = dir.join(format!("{name}{labels}"));
         if !labels.is_file() {
-            return Err(format!("{} has no {}; {USAGE}", folder.display(), file_name(&labels)));
+            return Err(format!("{} has no {}; {USAGE}", dir.display(), file_name(&labels)));
         }
         let work = shell::root().join("target").join("score");
         fs::create_dir_all(&work).map_err(|e| format!("cannot create {}: {e}", work.display()))?;
@@ -35,20 +35,20 @@ impl Corpus {
         if !sessions.is_dir() {
             let ok = shell::run(Command::new("tar").arg("-xf").arg(&packed).arg("-C").arg(&work))?;
             if !ok || !sessions.is_dir() {
-                return Err(format!("cannot unpack {} into a folder {inner}/", packed.display()));
+                return Err(format!("cannot unpack {} into a directory {inner}/", packed.display()));
             }
         }
         Ok(Self { work, sessions, labels })
     }
 }
 
-/// The file of a folder with this ending.
-fn find(folder: &Path, ending: &str) -> Result<PathBuf, String> {
-    let entries = fs::read_dir(folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
+/// The file of a directory with this ending.
+fn find(dir: &Path, ending: &str) -> Result<PathBuf, String> {
+    let entries = fs::read_dir(dir).map_err(|e| format!("cannot read {}: {e}", dir.display()))?;
     let mut matching: Vec<PathBuf> =
         entries.flatten().map(|entry| entry.path()).filter(|path| file_name(path).ends_with(ending)).collect();
     matching.sort();
-    matching.into_iter().next().ok_or_else(|| format!("{} has no *{ending}; {USAGE}", folder.display()))
+    matching.into_iter().next().ok_or_else(|| format!("{} has no *{ending}; {USAGE}", dir.display()))
 }
 
 pub(super) fn file_name(path: &Path) -> String {

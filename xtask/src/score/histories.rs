@@ -85,13 +85,13 @@ fn show(file: &str, hits: &[Alarm]) {
     }
 }
 
-/// All files below a folder, in order.
-fn files(folder: &Path) -> Vec<PathBuf> {
+/// All files below a directory, in order.
+fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for path in fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-            if path.is_dir() { folders.push(path) } else { found.push(path) }
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for path in fs::read_dir(&dir).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path.is_dir() { dirs.push(path) } else { found.push(path) }
         }
     }
     found.sort();

@@ -1,4 +1,4 @@
-//! Records labelled moments of real CLIs: `record-moments FOLDER [AGENT] [SCENARIO]`.
+//! Records labelled moments of real CLIs: `record-moments DIR [AGENT] [SCENARIO]`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let Some(folder) = args.first() else {
-        let _ = writeln!(std::io::stderr(), "usage: record-moments FOLDER [AGENT] [SCENARIO]");
+    let Some(dir) = args.first() else {
+        let _ = writeln!(std::io::stderr(), "usage: record-moments DIR [AGENT] [SCENARIO]");
         return ExitCode::FAILURE;
     };
     let chosen = |at: usize| args.get(at).map(String::as_str).filter(|name| *name != "-");
-    match belay_agent_tests::moments::record(Path::new(folder), chosen(1), chosen(2)) {
+    match belay_agent_tests::moments::record(Path::new(dir), chosen(1), chosen(2)) {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
         Ok(failures) => {
             let _ = writeln!(std::io::stderr(), "not recorded: {}", failures.join(", "));

@@ -51,7 +51,7 @@ const SKILL_LISTS: &[(&str, &str, &str)] =
     &[("<available_skills>", "</skill>", "</available_skills>"), ("(Available: ", ", ", ")")];
 
 pub(super) struct Normal {
-    /// The bench as a path, and as Claude Code spells it in folder names.
+    /// The bench as a path, and as Claude Code spells it in directory names.
     bench: [String; 2],
     texts: Vec<(Regex, &'static str)>,
 }

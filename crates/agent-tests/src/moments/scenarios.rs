@@ -241,7 +241,7 @@ fn sub_agent_permission(stage: &mut Stage<'_>) -> io::Result<()> {
     stage.wait_for_file("made")
 }
 
-/// The trust dialog of a first start in a folder, under `belay run`.
+/// The trust dialog of a first start in a directory, under `belay run`.
 fn dialog(stage: &mut Stage<'_>) -> io::Result<()> {
     let Some((text, _)) = stage.setup.dialogs.first().filter(|_| stage.setup.session_before_dialog) else {
         return Ok(());

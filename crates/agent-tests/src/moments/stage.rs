@@ -205,7 +205,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Writes the recording and returns the number of moments.
-    pub(super) fn write(mut self, folder: &Path) -> io::Result<usize> {
+    pub(super) fn write(mut self, dir: &Path) -> io::Result<usize> {
         if self.moments.is_empty() {
             return Ok(0);
         }
@@ -215,7 +215,7 @@ impl<'a> Stage<'a> {
         let id = session.and_then(|session| session["id"].as_str().map(str::to_owned));
         let root = self.bench.root().display().to_string();
         let url = self.model()?.url();
-        // Claude Code names folders after paths.
+        // Claude Code names directories after paths.
         let project_name = root.replace(['/', '.'], "-");
         let mut replace = vec![
             (root, "/home/user"),
@@ -223,7 +223,7 @@ impl<'a> Stage<'a> {
             (url.trim_start_matches("http://").to_owned(), "127.0.0.1:1"),
         ];
         replace.extend(id.map(|id| (id, "s1")));
-        let file = folder.join(format!("{}-{}.jsonl", self.setup.agent.name, self.scenario));
+        let file = dir.join(format!("{}-{}.jsonl", self.setup.agent.name, self.scenario));
         recording::write(&file, &head, &events, &self.moments, &replace)?;
         self.terminal = None;
         Ok(self.moments.len())

@@ -105,10 +105,10 @@ impl Drop for Terminal {
 /// The command with its environment and nothing else, as one line for a shell. The pane stays after the exit.
 fn shell_line(command: &Command) -> String {
     let quote = |text: &std::ffi::OsStr| format!("'{}'", text.to_string_lossy().replace('\'', "'\\''"));
-    let folder = command.get_current_dir().map(|folder| quote(folder.as_os_str())).unwrap_or_default();
+    let dir = command.get_current_dir().map(|dir| quote(dir.as_os_str())).unwrap_or_default();
     let variables =
         command.get_envs().filter_map(|(name, value)| Some(format!("{}={}", name.to_string_lossy(), quote(value?))));
     let words = std::iter::once(command.get_program()).chain(command.get_args()).map(quote);
     let words: Vec<String> = variables.chain(words).collect();
-    format!("cd {folder}; env -i {}; trap '' INT; echo the-cli-has-exited $?; exec cat", words.join(" "))
+    format!("cd {dir}; env -i {}; trap '' INT; echo the-cli-has-exited $?; exec cat", words.join(" "))
 }

@@ -1,6 +1,6 @@
 //! How each CLI is used in a terminal, as data: what it shows, and which keys answer it.
 //!
-//! Texts may hold `{work}`, the project's folder. Key names are tmux's.
+//! Texts may hold `{work}`, the project's directory. Key names are tmux's.
 
 use crate::agent_setups::{AgentSetup, CLAUDE_CODE, CODEX, COPILOT, GEMINI, OPENCODE};
 
@@ -184,7 +184,7 @@ pub(super) static ALL: &[TerminalSetup] = &[
         )),
         question_mode: &[],
         interrupt: &["Escape"],
-        // Its tool takes only a file that the model has written to a folder of the session.
+        // Its tool takes only a file that the model has written to a directory of the session.
         plan: None,
         sub_agent: Some(("invoke_agent", r#"{"agent_name":"codebase_investigator","prompt":"Look around"}"#)),
         sub_agent_asks: false,

@@ -12,7 +12,7 @@ belay_agent_tests::for_each_agent! {
     single_session::loops_as_long_as_the_model_loops,
     single_session::runs_four_calls_of_one_turn,
     resuming::resumes_a_session,
-    parallel_sessions::two_sessions_share_a_folder,
+    parallel_sessions::two_sessions_share_a_dir,
     repeatability::two_equal_runs_are_equal,
 }
 

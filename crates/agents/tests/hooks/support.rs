@@ -34,10 +34,10 @@ pub(crate) fn parse_or_default(protocol: &dyn HookProtocol, event: &str, payload
 pub(crate) fn recorded() -> Vec<Recorded> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hooks/fixtures");
     let mut all = Vec::new();
-    for folder in std::fs::read_dir(root).expect("fixtures") {
-        let folder = folder.expect("a folder").path();
-        let agent = folder.file_name().expect("a name").to_string_lossy().into_owned();
-        for file in std::fs::read_dir(folder).expect("files") {
+    for dir in std::fs::read_dir(root).expect("fixtures") {
+        let dir = dir.expect("a directory").path();
+        let agent = dir.file_name().expect("a name").to_string_lossy().into_owned();
+        for file in std::fs::read_dir(dir).expect("files") {
             let path = file.expect("a file").path();
             let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
             let event = name.split('-').next().expect("an event").to_owned();

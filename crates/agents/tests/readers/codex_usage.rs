@@ -19,8 +19,8 @@ fn tokens(counters: &[[u64; 2]]) -> u64 {
         let info = json!({"total_token_usage": total, "last_token_usage": usage(*last)});
         lines.push(line("event_msg", json!({"type": "token_count", "info": info})));
     }
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("rollout-2025-10-02T08-00-00-0199a1b2-0000-7000-8000-00000000079b.jsonl");
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("rollout-2025-10-02T08-00-00-0199a1b2-0000-7000-8000-00000000079b.jsonl");
     std::fs::write(&path, lines.join("\n") + "\n").expect("written");
     let (events, _) = super::common::read(&path);
     let used = |event: &Event| match &event.body {

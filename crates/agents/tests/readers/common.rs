@@ -6,11 +6,11 @@ use belay_agents::{ReadStats, detect_format};
 use belay_core::event::{Body, Event, Usage};
 
 /// A fixture as the agent would have it on disk: a dump of a database becomes that database.
-pub(crate) fn materialise(fixture: &Path, folder: &Path) -> PathBuf {
+pub(crate) fn materialise(fixture: &Path, dir: &Path) -> PathBuf {
     if fixture.extension().is_none_or(|ext| ext != "sql") {
         return fixture.to_owned();
     }
-    let path = folder.join(fixture.with_extension("db").file_name().expect("a name"));
+    let path = dir.join(fixture.with_extension("db").file_name().expect("a name"));
     let database = rusqlite::Connection::open(&path).expect("a database");
     database.execute_batch(&std::fs::read_to_string(fixture).expect("readable")).expect("valid SQL");
     path
@@ -24,10 +24,10 @@ pub(crate) fn read(path: &Path) -> (Vec<Event>, ReadStats) {
     (events, stats)
 }
 
-/// All files under a folder, in order.
-pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+/// All files under a directory, in order.
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("a folder") {
+    for entry in std::fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("an entry").path();
         if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
     }

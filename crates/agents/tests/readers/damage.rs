@@ -8,10 +8,10 @@ use proptest::prelude::*;
 fn fixtures() -> Vec<PathBuf> {
     static READY: OnceLock<(tempfile::TempDir, Vec<PathBuf>)> = OnceLock::new();
     let (_, files) = READY.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let dir = tempfile::tempdir().expect("a temporary directory");
         let fixtures = super::common::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
-        let files = fixtures.iter().map(|path| super::common::materialise(path, folder.path())).collect();
-        (folder, files)
+        let files = fixtures.iter().map(|path| super::common::materialise(path, dir.path())).collect();
+        (dir, files)
     });
     files.clone()
 }
@@ -19,8 +19,8 @@ fn fixtures() -> Vec<PathBuf> {
 /// Reads `bytes` under the path `original`, with any format that recognises it.
 fn read_damaged(original: &Path, bytes: &[u8]) -> u64 {
     let format = belay_agents::detect_format(original).expect("readable").expect("known");
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join(original.file_name().expect("a name"));
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join(original.file_name().expect("a name"));
     std::fs::write(&path, bytes).expect("written");
     let mut events = 0;
     // A file may be damaged so far that it cannot be opened (a database); that is an error, not a panic.

@@ -9,8 +9,8 @@ fn session_files_read_as_recorded() {
     let files = super::common::files(&root);
     assert!(!files.is_empty());
     for path in files {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let (events, stats) = super::common::read(&super::common::materialise(&path, folder.path()));
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (events, stats) = super::common::read(&super::common::materialise(&path, dir.path()));
         let name = path.strip_prefix(&root).expect("below the root").to_string_lossy().replace(['/', '\\'], "__");
         insta::assert_snapshot!(name, super::common::render(&events, &stats).replace(&*root.to_string_lossy(), ""));
     }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn write(path: PathBuf, text: &str) {
-    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    fs::create_dir_all(path.parent().expect("a directory")).expect("made");
     fs::write(path, text).expect("written");
 }
 
@@ -9,8 +9,8 @@ const CLAUDE: &str = "{\"type\":\"user\",\"isSidechain\":false,\"sessionId\":\"s
 const CODEX: &str = "{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"t\"}}\n";
 
 #[test]
-fn every_agent_of_the_user_is_found_by_its_own_folders() {
-    let home = tempfile::tempdir().expect("a temporary folder");
+fn every_agent_of_the_user_is_found_by_its_own_dirs() {
+    let home = tempfile::tempdir().expect("a temporary directory");
     write(home.path().join(".claude/projects/-p/one.jsonl"), CLAUDE);
     write(home.path().join(".claude/projects/-p/one/subagents/agent-a.jsonl"), CLAUDE);
     write(home.path().join(".claude/projects/-p/one/subagents/agent-a.meta.json"), "{}");
@@ -28,23 +28,23 @@ fn every_agent_of_the_user_is_found_by_its_own_folders() {
 #[cfg(unix)]
 #[test]
 fn a_file_reached_twice_is_one_file_and_a_link_in_a_circle_ends() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    write(folder.path().join("a/one.jsonl"), CLAUDE);
-    std::os::unix::fs::symlink(folder.path(), folder.path().join("a/up")).expect("linked");
-    let paths = vec![folder.path().to_owned(), folder.path().join("a/one.jsonl")];
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    write(dir.path().join("a/one.jsonl"), CLAUDE);
+    std::os::unix::fs::symlink(dir.path(), dir.path().join("a/up")).expect("linked");
+    let paths = vec![dir.path().to_owned(), dir.path().join("a/one.jsonl")];
     assert_eq!(find(&SearchScope::Paths(paths), SearchFilter::default()).sources.len(), 1);
 }
 
 #[test]
-fn in_a_named_folder_content_decides_and_what_is_left_out_is_named() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    write(folder.path().join("copied.txt"), CODEX);
-    write(folder.path().join("without_extension"), CLAUDE);
-    write(folder.path().join("package.json"), "{\"name\": \"shop\"}");
+fn in_a_named_dir_content_decides_and_what_is_left_out_is_named() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    write(dir.path().join("copied.txt"), CODEX);
+    write(dir.path().join("without_extension"), CLAUDE);
+    write(dir.path().join("package.json"), "{\"name\": \"shop\"}");
     for n in 0..7 {
-        write(folder.path().join(format!("metrics{n}.jsonl")), "{\"cpu\": 1}\n");
+        write(dir.path().join(format!("metrics{n}.jsonl")), "{\"cpu\": 1}\n");
     }
-    let found = find(&SearchScope::Paths(vec![folder.path().to_owned()]), SearchFilter::default());
+    let found = find(&SearchScope::Paths(vec![dir.path().to_owned()]), SearchFilter::default());
     let agents: Vec<&str> = found.sources.iter().map(|source| source.format.agent()).collect();
     assert_eq!(agents, ["codex", "claude-code"]);
     assert_eq!((found.left_out_count, found.left_out.len()), (7, MAX_LEFT_OUT));

@@ -128,20 +128,20 @@ impl History {
         self
     }
 
-    /// Writes the records so far to a file in a folder of its own, and goes on with an empty one.
-    pub(crate) fn split(&mut self, folder: &Path) -> PathBuf {
-        let path = self.write(folder);
+    /// Writes the records so far to a file in a directory of its own, and goes on with an empty one.
+    pub(crate) fn split(&mut self, dir: &Path) -> PathBuf {
+        let path = self.write(dir);
         self.lines.clear();
         path
     }
 
     /// Writes the file as Claude Code would.
-    pub(crate) fn write(&self, folder: &Path) -> PathBuf {
+    pub(crate) fn write(&self, dir: &Path) -> PathBuf {
         let path = match &self.sub_agent {
-            Some(agent) => folder.join(&self.id).join("subagents").join(format!("agent-{agent}.jsonl")),
-            None => folder.join(format!("{}.jsonl", self.id)),
+            Some(agent) => dir.join(&self.id).join("subagents").join(format!("agent-{agent}.jsonl")),
+            None => dir.join(format!("{}.jsonl", self.id)),
         };
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory can be made");
         fs::write(&path, self.lines.join("\n") + "\n").expect("a file can be written");
         path
     }

@@ -40,11 +40,11 @@ fn audited(path: &Path) -> Totals {
 }
 
 /// Totals of the same sessions in a store to which an engine wrote the file's events one by one.
-fn live(path: &Path, folder: &Path) -> Totals {
+fn live(path: &Path, dir: &Path) -> Totals {
     let format = detect_format(path).expect("readable").expect("a known format");
     let mut events: Vec<Event> = Vec::new();
     format.read(path, &mut |event| events.push(event)).expect("readable");
-    let store = SqliteStore::open(folder.join("belay.db"), OpenOptions::default()).expect("a store");
+    let store = SqliteStore::open(dir.join("belay.db"), OpenOptions::default()).expect("a store");
     let mut engine = Engine::new(Box::new(store), EngineOptions::default());
     let mut totals = Totals::new();
     for event in events {
@@ -61,15 +61,15 @@ fn live(path: &Path, folder: &Path) -> Totals {
 }
 
 fn assert_same(path: &Path) -> Totals {
-    let folder = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let audited = audited(path);
-    assert_eq!(audited, live(path, folder.path()), "{}", path.display());
+    assert_eq!(audited, live(path, dir.path()), "{}", path.display());
     audited
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("a folder") {
+    for entry in std::fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("an entry").path();
         if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
     }
@@ -79,12 +79,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn fixtures_of_all_agents_cost_the_same_live() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agents/tests/fixtures");
     let (mut agents, mut tokens) = (std::collections::BTreeSet::new(), 0);
     for mut path in files(&fixtures) {
         if path.extension().is_some_and(|extension| extension == "sql") {
-            let database = folder.path().join("opencode.db");
+            let database = dir.path().join("opencode.db");
             let script = std::fs::read_to_string(&path).expect("readable");
             rusqlite::Connection::open(&database).and_then(|it| it.execute_batch(&script)).expect("valid SQL");
             path = database;
@@ -99,12 +99,12 @@ fn fixtures_of_all_agents_cost_the_same_live() {
 
 #[test]
 fn made_up_histories_cost_the_same_live() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let mut parent = History::new(1, "shop");
     parent.prompt("Install it").works(3).stuck(9).prompt("use yarn").works(20).says("Done.");
     let mut child = parent.sub_agent("a1b2c3");
     child.prompt("Install it").works(1).stuck(5).says("I give up.");
-    for path in [parent.write(folder.path()), child.write(folder.path())] {
+    for path in [parent.write(dir.path()), child.write(dir.path())] {
         assert!(assert_same(&path).values().all(|spent| spent.cost_micros > 0), "{}", path.display());
     }
 }

@@ -46,7 +46,7 @@ impl Audited {
         self.lines.iter().filter(|line| line["type"] == kind).collect()
     }
 
-    pub(crate) fn text(&self, folder: &Path) -> String {
-        self.report.text(&TimeZone::UTC).replace(&*folder.to_string_lossy(), "[folder]")
+    pub(crate) fn text(&self, dir: &Path) -> String {
+        self.report.text(&TimeZone::UTC).replace(&*dir.to_string_lossy(), "[directory]")
     }
 }

@@ -11,36 +11,36 @@ use super::history::History;
 use super::{audit, audit_with};
 
 /// A healthy session, one that is stuck, and one whose sub-agent is.
-fn months(folder: &Path) {
+fn months(dir: &Path) {
     let mut healthy = History::new(1, "shop");
     healthy.prompt("Look around").works(12).says("All fine.").prompt("And the docs").works(4).says("Done.");
-    healthy.write(folder);
+    healthy.write(dir);
     let mut stuck = History::new(2, "shop");
-    stuck.prompt("Install it").works(2).stuck(9).works(1).says("It works now.").write(folder);
+    stuck.prompt("Install it").works(2).stuck(9).works(1).says("It works now.").write(dir);
     let mut parent = History::new(3, "blog");
-    parent.prompt("Ask somebody").works(1).says("They are on it.").write(folder);
-    parent.sub_agent("a1b2c3").prompt("Install it").works(1).stuck(5).says("I give up.").write(folder);
+    parent.prompt("Ask somebody").works(1).says("They are on it.").write(dir);
+    parent.sub_agent("a1b2c3").prompt("Install it").works(1).stuck(5).says("I give up.").write(dir);
 }
 
 #[test]
 fn the_report_tells_what_was_spent_and_where_it_went_round() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    months(folder.path());
-    let audited = audit(&[folder.path()]);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    months(dir.path());
+    let audited = audit(&[dir.path()]);
     let total = audited.of("total")[0];
     assert_eq!((total["sessions"].as_u64(), total["sub_agents"].as_u64()), (Some(3), Some(1)));
     assert_eq!((total["calls"].as_u64(), total["human_turns"].as_u64()), (Some(35), Some(4)));
     assert_eq!(total["looping_sessions"], 2);
-    let text = audited.text(folder.path());
+    let text = audited.text(dir.path());
     assert!(text.contains("Claude Code a1b2c3, sub-agent of 00000003 in blog"), "{text}");
     assert!(text.contains("Claude Code 00000002 in shop"), "{text}");
 }
 
 #[test]
 fn alarms_come_before_their_session_and_the_total_last() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    months(folder.path());
-    let audited = audit(&[folder.path()]);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    months(dir.path());
+    let audited = audit(&[dir.path()]);
     assert_eq!(audited.lines.last().map(|line| &line["type"]), Some(&"total".into()));
     assert_eq!(audited.of("session").len(), 4);
     let place = |kind: &str| {
@@ -55,9 +55,9 @@ fn alarms_come_before_their_session_and_the_total_last() {
 
 #[test]
 fn a_sub_agent_counts_its_own_calls_and_names_its_parent() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    months(folder.path());
-    let audited = audit(&[folder.path()]);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    months(dir.path());
+    let audited = audit(&[dir.path()]);
     let alarm =
         audited.of("alarm").into_iter().find(|line| line["parent"].is_string()).expect("the sub-agent is stuck");
     assert_eq!(alarm["session"], "agent-a1b2c3.jsonl");
@@ -67,11 +67,11 @@ fn a_sub_agent_counts_its_own_calls_and_names_its_parent() {
 
 #[test]
 fn what_a_loop_cost_ends_with_progress_or_a_person() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut history = History::new(1, "shop");
     history.prompt("Install it").stuck(5).prompt("use yarn").works(20);
-    history.write(folder.path());
-    let audited = audit(&[folder.path()]);
+    history.write(dir.path());
+    let audited = audit(&[dir.path()]);
     let session = audited.of("session")[0];
     let alarm = audited.of("alarm")[0];
     assert_eq!(session["loops"], 1);
@@ -81,32 +81,32 @@ fn what_a_loop_cost_ends_with_progress_or_a_person() {
 
 #[test]
 fn a_fork_is_counted_once() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut original = History::new(1, "shop");
     original.prompt("Install it").works(1).stuck(4);
-    original.write(folder.path());
+    original.write(dir.path());
     let mut fork = original.fork(2);
     fork.works(3).says("Done.");
-    fork.write(folder.path());
-    let audited = audit(&[folder.path()]);
+    fork.write(dir.path());
+    let audited = audit(&[dir.path()]);
     let total = audited.of("total")[0];
     assert_eq!(total["calls"], 1 + 4 + 3);
     assert_eq!(total["loops"], 1);
     assert_eq!(total["human_turns"], 1);
     assert_eq!(total["sessions"], 2, "the fork has a life of its own");
-    let copy = tempfile::tempdir().expect("a temporary folder");
+    let copy = tempfile::tempdir().expect("a temporary directory");
     original.write(copy.path());
-    let total = audit(&[folder.path(), copy.path()]).of("total")[0].clone();
+    let total = audit(&[dir.path(), copy.path()]).of("total")[0].clone();
     assert_eq!((total["calls"].as_u64(), total["sessions"].as_u64()), (Some(8), Some(2)), "a mere copy adds nothing");
 }
 
 #[test]
 fn filters_leave_sessions_out_and_say_so() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    months(folder.path());
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    months(dir.path());
     let variants = [RuleSet::fixed("default", Rules::default())];
     let only = |filter: SessionFilter| {
-        let audited = audit_with(&[folder.path()], filter, &variants);
+        let audited = audit_with(&[dir.path()], filter, &variants);
         let total = audited.of("total")[0].clone();
         (total["sessions"].as_u64().unwrap_or(0), total["left_out"].as_u64().unwrap_or(0))
     };
@@ -119,15 +119,15 @@ fn filters_leave_sessions_out_and_say_so() {
 
 #[test]
 fn two_sets_of_rules_are_compared_on_the_same_history() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    months(folder.path());
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    months(dir.path());
     let mut patient = Rules::default();
     patient.ladder.nudge_at = 7;
     patient.ladder.nudge_weak_at = 7;
     patient.ladder.pause_at = 12;
     let variants = [RuleSet::fixed("default", Rules::default()), RuleSet::fixed("patient", patient)];
-    let audited = audit_with(&[folder.path()], SessionFilter::default(), &variants);
-    let text = audited.text(folder.path());
+    let audited = audit_with(&[dir.path()], SessionFilter::default(), &variants);
+    let text = audited.text(dir.path());
     assert!(text.contains("earlier by default: 2; earlier by patient: 0."), "{text}");
     let configs: Vec<&str> = audited.of("total").iter().filter_map(|line| line["config"].as_str()).collect();
     assert_eq!(configs, ["default", "patient"]);
@@ -135,15 +135,15 @@ fn two_sets_of_rules_are_compared_on_the_same_history() {
 
 #[test]
 fn the_page_stands_alone() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    months(folder.path());
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    months(dir.path());
     let mut hostile = History::new(4, "<b>shop");
     hostile.prompt("x");
     for _ in 0..4 {
         hostile.bash("echo '<img src=x onerror=alert(1)>'", "Exit code 1\n<script>alert(1)</script>");
     }
-    hostile.write(folder.path());
-    let page = audit(&[folder.path()]).report.html(&TimeZone::UTC);
+    hostile.write(dir.path());
+    let page = audit(&[dir.path()]).report.html(&TimeZone::UTC);
     for reference in ["http://", "https://", "<script", "<img", "<link", "url(", "@import"] {
         assert!(!page.contains(reference), "{reference} is no part of a page that stands alone");
     }
@@ -155,11 +155,11 @@ fn the_page_stands_alone() {
 
 #[test]
 fn every_line_fits_the_schema_we_publish() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    months(folder.path());
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    months(dir.path());
     let schema = schemars::schema_for!(belay_audit::report::Line).to_value();
     let shapes = schema["oneOf"].as_array().expect("one shape for each type");
-    for line in &audit(&[folder.path()]).lines {
+    for line in &audit(&[dir.path()]).lines {
         let shape = shapes.iter().find(|shape| shape["properties"]["type"]["const"] == line["type"]);
         let mut shape = shape.unwrap_or_else(|| panic!("{} is not in the schema", line["type"])).clone();
         if let Some(name) = shape["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {
@@ -173,15 +173,15 @@ fn every_line_fits_the_schema_we_publish() {
 
 #[test]
 fn prices_of_the_rules_win_over_the_built_in_ones() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    months(folder.path());
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    months(dir.path());
     let row = r#"{"match": "*", "input": 1000.0, "output": 1000.0, "cache_read": 1000.0, "cache_write": 1000.0}"#;
     let prices = vec![serde_json::from_str(row).expect("a price")];
     let mut rules = Rules::default();
     rules.prices = prices;
     let dear = [RuleSet::fixed("dear", rules)];
-    let usual = audit(&[folder.path()]);
-    let dear = audit_with(&[folder.path()], SessionFilter::default(), &dear);
+    let usual = audit(&[dir.path()]);
+    let dear = audit_with(&[dir.path()], SessionFilter::default(), &dear);
     let usage = |of: &super::Audited| of.of("total")[0]["usage"].clone();
     let cost = |of: &super::Audited| of.of("total")[0]["cost_micros"].as_u64().expect("money");
     assert_eq!(usage(&usual), usage(&dear));
@@ -190,7 +190,7 @@ fn prices_of_the_rules_win_over_the_built_in_ones() {
 
 #[test]
 fn a_look_in_the_middle_does_not_end_the_loop() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut denied = History::new(4, "shop");
     denied.prompt("Write it down");
     for number in 0..30 {
@@ -200,8 +200,8 @@ fn a_look_in_the_middle_does_not_end_the_loop() {
             denied.bash("ls /etc", "hosts\npasswd");
         }
     }
-    denied.write(folder.path());
-    let audited = audit(&[folder.path()]);
+    denied.write(dir.path());
+    let audited = audit(&[dir.path()]);
     let session = audited.of("session")[0];
     assert_eq!(session["loops"], 1);
     assert!(session["saved"]["after_nudge"]["calls"].as_u64() >= Some(26), "{session}");
@@ -210,7 +210,7 @@ fn a_look_in_the_middle_does_not_end_the_loop() {
 
 #[test]
 fn usage_of_an_interrupted_message_counts_once_at_its_final_value() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut history = History::new(5, "shop");
     history.prompt("Go");
     let line = |message: &str, uuid: u32, output: u64| {
@@ -223,33 +223,33 @@ fn usage_of_an_interrupted_message_counts_once_at_its_final_value() {
         .to_string()
     };
     history.raw(&line("a", 1, 5)).raw(&line("b", 2, 7)).raw(&line("a", 3, 900)).raw(&line("b", 4, 70));
-    history.write(folder.path());
-    let session = audit(&[folder.path()]);
+    history.write(dir.path());
+    let session = audit(&[dir.path()]);
     assert_eq!(session.of("session")[0]["usage"]["output"], 970);
 }
 
 #[test]
 fn a_long_first_prompt_does_not_hide_the_session() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut history = History::new(6, "shop");
     history.prompt(&"a long description of the task ".repeat(8_000)).works(3);
-    history.write(folder.path());
-    assert_eq!(audit(&[folder.path()]).of("session")[0]["calls"], 3);
+    history.write(dir.path());
+    assert_eq!(audit(&[dir.path()]).of("session")[0]["calls"], 3);
 }
 
 #[test]
 fn a_loop_continues_in_the_next_file_of_its_session() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut session = History::new(1, "shop");
     // The later part comes first by path, and by time of modification.
     session.prompt("Install it").stuck(2);
-    let first = session.split(&folder.path().join("b"));
+    let first = session.split(&dir.path().join("b"));
     session.stuck(2);
-    let second = session.write(&folder.path().join("a"));
+    let second = session.write(&dir.path().join("a"));
     let older = std::time::SystemTime::UNIX_EPOCH;
     std::fs::File::options().write(true).open(second).expect("it exists").set_modified(older).expect("it can be set");
     assert!(first.is_file());
-    let audited = audit(&[folder.path()]);
+    let audited = audit(&[dir.path()]);
     assert_eq!(audited.of("session").len(), 1);
     let alarms = audited.of("alarm");
     let at: Vec<_> = alarms.iter().map(|alarm| alarm["call"].as_u64()).collect();
@@ -259,10 +259,10 @@ fn a_loop_continues_in_the_next_file_of_its_session() {
 
 #[test]
 fn too_few_output_tokens_are_said() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut session = History::new(1, "shop");
-    session.prompt("Explain").says(&"A sentence of the explanation. ".repeat(20)).write(folder.path());
-    assert!(!audit(&[folder.path()]).text(folder.path()).contains("fewer output tokens"));
+    session.prompt("Explain").says(&"A sentence of the explanation. ".repeat(20)).write(dir.path());
+    assert!(!audit(&[dir.path()]).text(dir.path()).contains("fewer output tokens"));
     session.raw(
         &json!({
             "type": "assistant", "sessionId": "00000001-0000-4000-8000-000000000000", "uuid": "late",
@@ -274,8 +274,8 @@ fn too_few_output_tokens_are_said() {
         })
         .to_string(),
     );
-    session.write(folder.path());
-    let text = audit(&[folder.path()]).text(folder.path());
+    session.write(dir.path());
+    let text = audit(&[dir.path()]).text(dir.path());
     assert!(text.contains("one response reports fewer output tokens than the text has"), "{text}");
 }
 
@@ -300,21 +300,21 @@ fn opencode_export(redacted: bool) -> String {
 
 #[test]
 fn copies_of_one_session_under_other_names_count_once() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(folder.path().join("mine.json"), opencode_export(false)).expect("the export is written");
-    std::fs::write(folder.path().join("to-share.json"), opencode_export(true)).expect("the export is written");
-    let total = audit(&[folder.path()]).of("total")[0].clone();
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    std::fs::write(dir.path().join("mine.json"), opencode_export(false)).expect("the export is written");
+    std::fs::write(dir.path().join("to-share.json"), opencode_export(true)).expect("the export is written");
+    let total = audit(&[dir.path()]).of("total")[0].clone();
     assert_eq!((total["calls"].as_u64(), total["sessions"].as_u64()), (Some(2), Some(1)), "{total}");
     assert_eq!(total["copied_files"].as_u64(), Some(1));
 }
 
 #[test]
 fn the_report_says_what_would_have_stopped_the_costs() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut history = History::new(1, "shop");
     history.prompt("Install it").works(1).stuck(8);
-    history.write(folder.path());
-    let audited = audit(&[folder.path()]);
+    history.write(dir.path());
+    let audited = audit(&[dir.path()]);
     let total = audited.of("total")[0].clone();
     let advice = &total["advice"][0];
     assert_eq!(advice["pattern"], "exact_repeat", "{total}");
@@ -323,15 +323,11 @@ fn the_report_says_what_would_have_stopped_the_costs() {
 
 #[test]
 fn files_of_an_unknown_format_are_in_the_total() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = tempfile::tempdir().expect("a temporary directory");
     let mut history = History::new(1, "shop");
-    history.prompt("Look around").works(2).write(folder.path());
-    std::fs::write(folder.path().join("other.jsonl"), "{\"made\":\"by another tool\"}\n").expect("the file is written");
-    let audited = audit(&[folder.path()]);
+    history.prompt("Look around").works(2).write(dir.path());
+    std::fs::write(dir.path().join("other.jsonl"), "{\"made\":\"by another tool\"}\n").expect("the file is written");
+    let audited = audit(&[dir.path()]);
     assert_eq!(audited.of("total")[0]["unknown_files"], 1);
-    assert!(
-        audited.text(folder.path()).contains("1 file left out, of an unknown format"),
-        "{}",
-        audited.text(folder.path())
-    );
+    assert!(audited.text(dir.path()).contains("1 file left out, of an unknown format"), "{}", audited.text(dir.path()));
 }

@@ -36,7 +36,7 @@ fn comments_order_and_layout_stay() {
 }
 
 #[test]
-fn a_new_file_is_made_with_its_folders() {
+fn a_new_file_is_made_with_its_dirs() {
     let world = World::new();
     assert_eq!(set(&world, "log.max_files", "7").unwrap(), "[log]\nmax_files = 7\n");
 }
@@ -97,9 +97,9 @@ fn a_projects_link_or_pipe_is_neither_read_nor_written() {
     use std::os::unix::fs::symlink;
     let world = World::new();
     let other = world.write("other.toml", "[log]\nlevel = \"info\"\n");
-    let folder = world.project();
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(belay_config::PROJECT_FILE);
+    let dir = world.project();
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join(belay_config::PROJECT_FILE);
     let source = Source::Project { path: path.clone(), trusted: false };
     let open = || Edit::open(&path, source.clone());
 

@@ -10,7 +10,7 @@ fn find(vars: &[(&str, &str)], home: Option<&str>) -> Result<Paths, PathError> {
 }
 
 #[test]
-fn xdg_folders_are_honoured_and_relative_ones_ignored() {
+fn xdg_dirs_are_honoured_and_relative_ones_ignored() {
     let paths = find(&[("HOME", "/home/user")], None).unwrap();
     assert_eq!(paths.state(), Path::new("/home/user/.local/state/belay"));
     assert_eq!(paths.config_file(), Path::new("/home/user/.config/belay/config.toml"));
@@ -33,16 +33,16 @@ fn one_variable_or_flag_moves_state_and_configuration_together() {
 }
 
 #[test]
-fn a_long_socket_path_moves_to_the_runtime_folder() {
+fn a_long_socket_path_moves_to_the_runtime_dir() {
     let long = format!("/srv/{}", "x".repeat(120));
     let near = find(&[("BELAY_HOME", long.as_str()), ("XDG_RUNTIME_DIR", "/run/user/1000")], None).unwrap();
     assert!(near.socket().starts_with("/run/user/1000/belay"), "{:?}", near.socket());
     let other = find(&[("BELAY_HOME", &format!("{long}y")), ("XDG_RUNTIME_DIR", "/run/user/1000")], None).unwrap();
-    assert_ne!(near.socket(), other.socket(), "each state folder has a socket of its own");
+    assert_ne!(near.socket(), other.socket(), "each state directory has a socket of its own");
 }
 
 #[test]
-fn without_a_runtime_folder_the_short_socket_is_below_the_home_folder() {
+fn without_a_runtime_dir_the_short_socket_is_below_the_home_dir() {
     let long = format!("/srv/{}", "x".repeat(120));
     let paths = find(&[("BELAY_HOME", long.as_str()), ("HOME", "/home/user")], None).unwrap();
     assert!(paths.socket().starts_with("/home/user/.local/state/belay-run"), "{:?}", paths.socket());
@@ -56,7 +56,7 @@ fn without_a_runtime_folder_the_short_socket_is_below_the_home_folder() {
 
 #[cfg(unix)]
 #[test]
-fn the_state_folder_is_closed_to_others() {
+fn the_state_dir_is_closed_to_others() {
     use std::os::unix::fs::PermissionsExt;
     let temp = tempfile::tempdir().unwrap();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -118,7 +118,7 @@ fn it_never_redirects_anything_trusted_or_not() {
 }
 
 #[test]
-fn the_nearest_one_counts_and_the_home_folder_is_no_project() {
+fn the_nearest_one_counts_and_the_home_dir_is_no_project() {
     let world = World::new();
     world.write("home/.belay.toml", "[detect]\ndry_run = true\n");
     world.project();

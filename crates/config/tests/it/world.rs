@@ -6,13 +6,13 @@ use belay_config::{ConfigError, EnvSnapshot, LoadedConfig, Loader, Paths, Strict
 
 #[derive(Debug)]
 pub(crate) struct World {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     vars: Vec<(String, String)>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), vars: Vec::new() }
+        Self { dir: tempfile::tempdir().unwrap(), vars: Vec::new() }
     }
 
     pub(crate) fn var(mut self, name: &str, value: &str) -> Self {
@@ -21,7 +21,7 @@ impl World {
     }
 
     pub(crate) fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
+        self.dir.path().join("home")
     }
 
     pub(crate) fn env(&self) -> EnvSnapshot {
@@ -36,7 +36,7 @@ impl World {
 
     /// Writes a file in the test directory.
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
-        let path = self.folder.path().join(path);
+        let path = self.dir.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
@@ -51,9 +51,9 @@ impl World {
     }
 
     pub(crate) fn project(&self) -> PathBuf {
-        let folder = self.home().join("code/app");
-        std::fs::create_dir_all(&folder).unwrap();
-        folder
+        let dir = self.home().join("code/app");
+        std::fs::create_dir_all(&dir).unwrap();
+        dir
     }
 
     pub(crate) fn load(&self) -> Result<LoadedConfig, ConfigError> {
@@ -66,7 +66,7 @@ impl World {
         flags: &[(&str, &str, &str)],
     ) -> Result<LoadedConfig, ConfigError> {
         let (paths, env) = (self.paths(), self.env());
-        let mut loader = Loader::new(&paths, &env).from_folder(self.project()).strictness(strictness);
+        let mut loader = Loader::new(&paths, &env).from_dir(self.project()).strictness(strictness);
         for (flag, key, value) in flags {
             loader = loader.flag(*flag, *key, *value);
         }
@@ -75,8 +75,8 @@ impl World {
 
     /// A text without the path of the test directory.
     pub(crate) fn plain(&self, text: impl std::fmt::Display) -> String {
-        let real = std::fs::canonicalize(self.folder.path()).unwrap();
+        let real = std::fs::canonicalize(self.dir.path()).unwrap();
         let text = text.to_string().replace(real.to_str().unwrap(), "");
-        text.replace(Path::to_str(self.folder.path()).unwrap(), "")
+        text.replace(Path::to_str(self.dir.path()).unwrap(), "")
     }
 }

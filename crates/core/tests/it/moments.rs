@@ -49,9 +49,9 @@ struct Scored {
     is_hidden: bool,
 }
 
-fn score(folder: &Path) -> Vec<Scored> {
+fn score(dir: &Path) -> Vec<Scored> {
     let mut files: Vec<_> =
-        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+        std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
     files.iter().flat_map(|file| score_session(file)).collect()
 }

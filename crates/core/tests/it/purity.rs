@@ -61,8 +61,8 @@ fn core_depends_on_pure_libraries_only() {
     assert!(foreign.is_empty(), "is it pure? then add it to the list: {foreign:?}");
 }
 
-fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a readable folder") {
+fn sources(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).expect("a readable directory") {
         let path = entry.expect("a readable entry").path();
         if path.is_dir() {
             sources(&path, files);

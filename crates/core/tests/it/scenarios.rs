@@ -66,8 +66,8 @@ fn play_events(events: Vec<Event>, rules: &Rules) -> Vec<Step> {
     steps
 }
 
-fn scenarios(folder: &str) -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios").join(folder);
+fn scenarios(dir: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios").join(dir);
     let mut files: Vec<PathBuf> = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()

@@ -40,8 +40,8 @@ fn show(out: &mut String, step: &Intervention) {
 fn every_pattern_has_its_words() {
     let rules = Rules::default();
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/stuck");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/stuck");
+    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     for file in files {
         let effects = play(&std::fs::read_to_string(file).unwrap(), &rules);

@@ -63,15 +63,15 @@ fn set(path: &Path, text: Option<&str>) -> io::Result<()> {
 }
 
 /// Missing parent directories of this file, innermost first.
-pub(super) fn missing_folders(path: &Path) -> Vec<PathBuf> {
+pub(super) fn missing_dirs(path: &Path) -> Vec<PathBuf> {
     let target = belay_fs::resolve_link(path);
-    target.ancestors().skip(1).take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect()
+    target.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_path_buf).collect()
 }
 
 /// Removes the empty directories among these.
-pub(super) fn remove_empty(folders: &[PathBuf]) {
-    for folder in folders {
+pub(super) fn remove_empty(dirs: &[PathBuf]) {
+    for dir in dirs {
         // Fails for a directory that is in use, which stays.
-        let _ = std::fs::remove_dir(folder);
+        let _ = std::fs::remove_dir(dir);
     }
 }

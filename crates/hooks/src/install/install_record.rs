@@ -28,7 +28,7 @@ pub struct InstallRecord {
     pub files: Vec<SavedFile>,
     /// Directories created for the files, innermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub folders: Vec<PathBuf>,
+    pub dirs: Vec<PathBuf>,
 }
 
 /// A changed file.
@@ -56,18 +56,18 @@ impl InstallRecord {
             belay: String::new(),
             options: Vec::new(),
             files: Vec::new(),
-            folders: Vec::new(),
+            dirs: Vec::new(),
         }
     }
 
     /// The record for this scope, if it exists and is readable.
     pub fn find(paths: &Paths, agent: &str, scope: Scope, project: &Path) -> Option<Self> {
-        Self::read(&folder(paths).join(format!("{}.json", name_of(agent, scope, project))))
+        Self::read(&dir(paths).join(format!("{}.json", name_of(agent, scope, project))))
     }
 
     /// All records.
     pub fn all(paths: &Paths) -> Vec<Self> {
-        let Ok(entries) = std::fs::read_dir(folder(paths)) else { return Vec::new() };
+        let Ok(entries) = std::fs::read_dir(dir(paths)) else { return Vec::new() };
         let mut all: Vec<Self> = entries.filter_map(|entry| Self::read(&entry.ok()?.path())).collect();
         all.sort_by(|a, b| (&a.agent, &a.project).cmp(&(&b.agent, &b.project)));
         all
@@ -98,19 +98,19 @@ impl InstallRecord {
         }
     }
 
-    pub(super) fn record_created(&mut self, folders: Vec<PathBuf>) {
-        for folder in folders {
-            if !self.folders.contains(&folder) {
-                self.folders.push(folder);
+    pub(super) fn record_created(&mut self, dirs: Vec<PathBuf>) {
+        for dir in dirs {
+            if !self.dirs.contains(&dir) {
+                self.dirs.push(dir);
             }
         }
         // Inner directories first.
-        self.folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+        self.dirs.sort_by_key(|dir| std::cmp::Reverse(dir.components().count()));
     }
 
     fn path(&self, paths: &Paths) -> PathBuf {
         let project = self.project.as_deref().unwrap_or(Path::new(""));
-        folder(paths).join(format!("{}.json", name_of(&self.agent, self.scope(), project)))
+        dir(paths).join(format!("{}.json", name_of(&self.agent, self.scope(), project)))
     }
 
     pub(super) fn save(&self, paths: &Paths) -> Result<(), InstallerError> {
@@ -130,6 +130,6 @@ impl InstallRecord {
     }
 }
 
-fn folder(paths: &Paths) -> PathBuf {
+fn dir(paths: &Paths) -> PathBuf {
     paths.state().join("installed")
 }

@@ -9,7 +9,7 @@ use belay_config::{EnvSnapshot, Paths};
 use super::{InstallRecord, InstallerError, UninstallPlan, diff, install, read, restore, uninstall};
 
 struct Home {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     dirs: UserDirs,
     paths: Paths,
     belay: BelayCommand,
@@ -17,27 +17,27 @@ struct Home {
 
 impl Home {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let dirs = UserDirs::with_home(folder.path());
-        let env: EnvSnapshot = [("HOME", folder.path().to_str().expect("text"))].into_iter().collect();
-        let paths = Paths::resolve(&env, Some(&folder.path().join("state"))).expect("paths");
-        paths.create().expect("a state folder");
-        Self { folder, dirs, paths, belay: BelayCommand::new("/opt/belay/bin/belay") }
+        let dir = tempfile::tempdir().expect("a directory");
+        let dirs = UserDirs::with_home(dir.path());
+        let env: EnvSnapshot = [("HOME", dir.path().to_str().expect("text"))].into_iter().collect();
+        let paths = Paths::resolve(&env, Some(&dir.path().join("state"))).expect("paths");
+        paths.create().expect("a state directory");
+        Self { dir, dirs, paths, belay: BelayCommand::new("/opt/belay/bin/belay") }
     }
 
     fn setting<'a>(&'a self, scope: Scope, project: &'a Path) -> InstallContext<'a> {
         InstallContext { dirs: &self.dirs, scope, project, belay: &self.belay, read: &read }
     }
 
-    /// Every file outside Belay's own folder, with what it holds.
+    /// Every file outside Belay's own directory, with what it holds.
     fn files(&self) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
-        let mut folders = vec![self.folder.path().to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        let mut dirs = vec![self.dir.path().to_owned()];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry").path()) {
                 match entry.is_dir() {
                     true if entry.ends_with("state") => {}
-                    true => folders.push(entry),
+                    true => dirs.push(entry),
                     false => found.push((entry.clone(), std::fs::read_to_string(entry).expect("text"))),
                 }
             }
@@ -47,8 +47,8 @@ impl Home {
     }
 
     fn write(&self, path: &str, text: &str) {
-        let path = self.folder.path().join(path);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        let path = self.dir.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("directories");
         std::fs::write(path, text).expect("a file");
     }
 }
@@ -88,7 +88,7 @@ fn remove(home: &Home, recipe: &dyn HookInstaller, setting: &InstallContext<'_>)
 #[test]
 fn everything_is_as_it_was_byte_for_byte() {
     for home in [Home::new(), furnished()] {
-        let project = home.folder.path().join("project");
+        let project = home.dir.path().join("project");
         std::fs::create_dir(&project).expect("a project");
         let before = home.files();
         for scope in [Scope::User, Scope::Project] {
@@ -114,7 +114,7 @@ fn what_others_change_meanwhile_stays() {
         install_all(&home, recipe, &setting);
     }
     let edit = |path: &str, from: &str, to: &str| {
-        let text = std::fs::read_to_string(home.folder.path().join(path)).expect("text");
+        let text = std::fs::read_to_string(home.dir.path().join(path)).expect("text");
         assert!(text.contains(from), "{path}: {text}");
         home.write(path, &text.replacen(from, to, 1));
     };
@@ -127,7 +127,7 @@ fn what_others_change_meanwhile_stays() {
     for (path, text) in home.files() {
         assert!(!text.contains("belay"), "{}: {text}", path.display());
     }
-    let text = |path: &str| std::fs::read_to_string(home.folder.path().join(path)).expect("text");
+    let text = |path: &str| std::fs::read_to_string(home.dir.path().join(path)).expect("text");
     assert!(text(".claude/settings.json").contains("\"sonnet\"") && text(".claude/settings.json").contains("say done"));
     assert!(text(".codex/config.toml").contains("# worst") && text(".codex/config.toml").contains("sha256:00"));
     assert!(text(".gemini/settings.json").contains("how we log in"));
@@ -162,7 +162,7 @@ fn a_file_that_is_no_settings_is_not_touched() {
     let problem = |agent: &str| {
         let recipe = belay_agents::install::installer(agent).expect("a recipe");
         let text = recipe.install(&setting).expect_err("no plan").to_string();
-        text.replace(home.folder.path().to_str().expect("text"), "~")
+        text.replace(home.dir.path().to_str().expect("text"), "~")
     };
     insta::assert_snapshot!(problem("claude"), @"~/.claude/settings.json cannot be edited: line 1: a name in quotes is missing");
     insta::assert_snapshot!(problem("codex"), @"~/.codex/config.toml cannot be edited: `hooks` is not a table");
@@ -189,7 +189,7 @@ fn hooks_that_somebody_puts_beside_ours_stay() {
     for agent in ["claude", "copilot", "codex"] {
         install_all(&home, one(agent), &setting);
     }
-    let path = |below: &str| home.folder.path().join(below);
+    let path = |below: &str| home.dir.path().join(below);
     let edit = |below: &str, from: &str, to: &str| {
         let text = std::fs::read_to_string(path(below)).expect("text");
         assert!(text.contains(from), "{text}");
@@ -215,7 +215,7 @@ fn a_file_of_ours_that_somebody_changed_is_kept_aside() {
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     install_all(&home, one("opencode"), &setting);
     let path = ".config/opencode/plugin/belay.js";
-    let edited = format!("{}// mine now\n", std::fs::read_to_string(home.folder.path().join(path)).expect("text"));
+    let edited = format!("{}// mine now\n", std::fs::read_to_string(home.dir.path().join(path)).expect("text"));
     home.write(path, &edited);
     let removal = remove(&home, one("opencode"), &setting);
     assert_eq!(std::fs::read_to_string(&removal.aside[0]).expect("a copy"), edited);
@@ -239,13 +239,13 @@ fn trust_follows_a_hook_that_moves() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     install_all(&home, one("codex"), &setting);
-    let file = home.folder.path().join(".codex/hooks.json");
+    let file = home.dir.path().join(".codex/hooks.json");
     let text = std::fs::read_to_string(&file).expect("text");
     let group = "{\"hooks\":[{\"type\":\"command\",\"command\":\"first\"}]}";
     home.write(".codex/hooks.json", &text.replacen("\"SessionStart\": [", &format!("\"SessionStart\": [{group}, "), 1));
     assert_ne!(std::fs::read_to_string(&file).expect("text"), text, "somebody put a hook before ours");
     install_all(&home, one("codex"), &setting);
-    let config = || std::fs::read_to_string(home.folder.path().join(".codex/config.toml")).expect("text");
+    let config = || std::fs::read_to_string(home.dir.path().join(".codex/config.toml")).expect("text");
     assert!(config().contains("session_start:1:0") && !config().contains("session_start:0:0"), "{}", config());
     remove(&home, one("codex"), &setting);
     assert!(!config().contains("session_start") && config().contains("sha256:00"), "{}", config());
@@ -255,7 +255,7 @@ fn trust_follows_a_hook_that_moves() {
 fn all_files_or_none() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
-    let config = home.folder.path().join(".codex/config.toml");
+    let config = home.dir.path().join(".codex/config.toml");
     let mut permissions = std::fs::metadata(&config).expect("a file").permissions();
     permissions.set_readonly(true);
     std::fs::set_permissions(&config, permissions).expect("permissions");
@@ -286,17 +286,17 @@ fn links_are_followed_and_stay() {
     let home = Home::new();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     home.write("dotfiles/claude.json", "{\"model\":\"opus\"}");
-    std::fs::create_dir(home.folder.path().join(".claude")).expect("a folder");
-    std::fs::create_dir(home.folder.path().join(".gemini")).expect("a folder");
-    let claude = home.folder.path().join(".claude/settings.json");
-    let gemini = home.folder.path().join(".gemini/settings.json");
+    std::fs::create_dir(home.dir.path().join(".claude")).expect("a directory");
+    std::fs::create_dir(home.dir.path().join(".gemini")).expect("a directory");
+    let claude = home.dir.path().join(".claude/settings.json");
+    let gemini = home.dir.path().join(".gemini/settings.json");
     std::os::unix::fs::symlink("../dotfiles/claude.json", &claude).expect("a link");
     std::os::unix::fs::symlink("../dotfiles/gemini.json", &gemini).expect("a link to nothing yet");
     for agent in ["claude", "gemini"] {
         install_all(&home, one(agent), &setting);
     }
     for file in ["dotfiles/claude.json", "dotfiles/gemini.json"] {
-        let text = std::fs::read_to_string(home.folder.path().join(file)).expect("text");
+        let text = std::fs::read_to_string(home.dir.path().join(file)).expect("text");
         assert!(text.contains("belay hook"), "{text}");
     }
     for agent in ["claude", "gemini"] {
@@ -304,7 +304,7 @@ fn links_are_followed_and_stay() {
     }
     assert!(claude.is_symlink() && gemini.is_symlink());
     assert_eq!(std::fs::read_to_string(&claude).expect("text"), "{\"model\":\"opus\"}");
-    assert!(!home.folder.path().join("dotfiles/gemini.json").exists());
+    assert!(!home.dir.path().join("dotfiles/gemini.json").exists());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn the_status_line_is_offered_once_and_goes_with_the_hooks() {
     install(&home.paths, one("claude"), &setting, &changes).expect("written");
     assert_eq!(one("claude").status_line(&setting).expect("a plan"), []);
     assert_eq!(install_all(&home, one("claude"), &setting), [], "the hooks are untouched");
-    let file = home.folder.path().join(".claude/settings.json");
+    let file = home.dir.path().join(".claude/settings.json");
     let text = std::fs::read_to_string(&file).expect("text");
     assert!(text.contains("/opt/belay/bin/belay statusline"), "{text}");
     // Also if the file was modified in the meantime.
@@ -338,7 +338,7 @@ fn hooks_go_also_where_nobody_remembers_them() {
     for recipe in installers() {
         install_all(&home, recipe, &setting);
     }
-    std::fs::remove_dir_all(home.paths.state()).expect("a state folder that is lost");
+    std::fs::remove_dir_all(home.paths.state()).expect("a state directory that is lost");
     for recipe in installers() {
         remove(&home, recipe, &setting);
     }
@@ -350,30 +350,30 @@ fn hooks_go_also_where_nobody_remembers_them() {
 }
 
 #[test]
-fn folders_that_were_there_stay() {
+fn dirs_that_were_there_stay() {
     let home = Home::new();
-    std::fs::create_dir(home.folder.path().join(".codex")).expect("a folder");
+    std::fs::create_dir(home.dir.path().join(".codex")).expect("a directory");
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     for agent in ["codex", "copilot"] {
         install_all(&home, one(agent), &setting);
         remove(&home, one(agent), &setting);
     }
-    assert!(home.folder.path().join(".codex").exists());
-    assert!(!home.folder.path().join(".copilot").exists());
+    assert!(home.dir.path().join(".codex").exists());
+    assert!(!home.dir.path().join(".copilot").exists());
 }
 
 /// A repository may link its agent's settings to another file of the user.
 #[test]
 fn links_inside_a_project_are_refused() {
     let home = Home::new();
-    let project = home.folder.path().join("project");
+    let project = home.dir.path().join("project");
     home.write("elsewhere/settings.json", "{}\n");
     std::fs::create_dir_all(&project).unwrap();
-    std::os::unix::fs::symlink(home.folder.path().join("elsewhere"), project.join(".claude")).unwrap();
+    std::os::unix::fs::symlink(home.dir.path().join("elsewhere"), project.join(".claude")).unwrap();
     let setting = home.setting(Scope::Project, &project);
     let recipe = one("claude");
     let changes = recipe.install(&setting).unwrap();
     let refused = install(&home.paths, recipe, &setting, &changes).expect_err("refused");
     assert!(refused.to_string().contains("is a symbolic link"), "{refused}");
-    assert_eq!(std::fs::read_to_string(home.folder.path().join("elsewhere/settings.json")).unwrap(), "{}\n");
+    assert_eq!(std::fs::read_to_string(home.dir.path().join("elsewhere/settings.json")).unwrap(), "{}\n");
 }

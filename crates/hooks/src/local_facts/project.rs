@@ -40,7 +40,7 @@ fn project(cwd: &Path, repository: Option<&Repository>) -> Option<String> {
 /// The root of the repository that contains a directory, or the directory itself. A link to another repository is part
 /// of the repository that contains the link.
 pub(crate) fn work_tree_root(cwd: &Path) -> &Path {
-    let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-    let own = cwd.ancestors().find(|folder| has_git(folder) && !folder.is_symlink());
+    let has_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+    let own = cwd.ancestors().find(|dir| has_git(dir) && !dir.is_symlink());
     own.or_else(|| cwd.ancestors().find(has_git)).unwrap_or(cwd)
 }

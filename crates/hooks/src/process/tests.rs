@@ -106,8 +106,8 @@ fn a_payload_of_many_small_objects_is_condensed() {
 
 /// A store with a session and its sub-agent.
 fn store_with_sub_agent() -> (tempfile::TempDir, Engine, SessionKey, SessionKey) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Write).expect("a store");
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = belay_store::open(&StoreUrl::local(dir.path().join("belay.db")), Access::Write).expect("a store");
     let mut engine = Engine::new(store, EngineOptions::default());
     let (parent, child) = (SessionKey::new("codex", "parent"), SessionKey::new("codex", "child"));
     for (key, above) in [(&parent, None), (&child, Some(&parent))] {
@@ -116,13 +116,13 @@ fn store_with_sub_agent() -> (tempfile::TempDir, Engine, SessionKey, SessionKey)
         event.parent = above.cloned();
         engine.observe(event).expect("it is recorded");
     }
-    (folder, engine, parent, child)
+    (dir, engine, parent, child)
 }
 
 #[test]
 fn a_sub_agent_waits_until_its_parent_is_released() {
-    let (folder, mut engine, parent, child) = store_with_sub_agent();
-    let reader = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Read).expect("a reader");
+    let (dir, mut engine, parent, child) = store_with_sub_agent();
+    let reader = belay_store::open(&StoreUrl::local(dir.path().join("belay.db")), Access::Read).expect("a reader");
     let status = || hold_status(&*reader, &child).expect("a status");
     engine.decide(&parent, OperatorDecision::Pause, "", None).expect("a pause");
     let mut wait = HoldWait::default();
@@ -136,8 +136,8 @@ fn a_sub_agent_waits_until_its_parent_is_released() {
 
 #[test]
 fn a_hold_that_the_store_does_not_show_is_a_denial() {
-    let (folder, _engine, _, child) = store_with_sub_agent();
-    let reader = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Read).expect("a reader");
+    let (dir, _engine, _, child) = store_with_sub_agent();
+    let reader = belay_store::open(&StoreUrl::local(dir.path().join("belay.db")), Access::Read).expect("a reader");
     let free = hold_status(&*reader, &child).expect("a status");
     assert_eq!(HoldWait::default().advance(free), Some(WaitEnd::Denied), "held in memory only");
     let missing = hold_status(&*reader, &SessionKey::new("codex", "unknown")).expect("a status");

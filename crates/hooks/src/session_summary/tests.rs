@@ -43,33 +43,33 @@ fn one_sentence_says_what_it_came_to() {
 
 #[test]
 fn the_worst_session_decides_about_the_run() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let status = || {
-        let text = std::fs::read_to_string(folder.path().join("belay-result.json")).expect("a result");
+        let text = std::fs::read_to_string(dir.path().join("belay-result.json")).expect("a result");
         let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         (read["status"].as_str().expect("a word").to_owned(), read["sessions"].as_array().expect("a list").len())
     };
-    write_result(folder.path(), &row("a")).expect("written");
+    write_result(dir.path(), &row("a")).expect("written");
     assert_eq!(status(), ("clean".to_owned(), 1));
     let mut held = row("b");
     let since = held.details.facts.last_at;
     held.state = SessionState::Paused { incident: "inc-1".into(), since, until: None, gate: Default::default() };
-    write_result(folder.path(), &held).expect("written");
+    write_result(dir.path(), &held).expect("written");
     assert_eq!(status(), ("paused".to_owned(), 2));
     held.state = SessionState::Active;
     held.details.counters.pauses = 1;
-    write_result(folder.path(), &held).expect("written");
+    write_result(dir.path(), &held).expect("written");
     assert_eq!(status(), ("interventions".to_owned(), 2));
 }
 
 /// A repository may contain a `belay-result.json` that links to a file of the user.
 #[test]
 fn a_result_file_that_is_a_link_is_replaced_and_its_target_untouched() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (target, missing) = (folder.path().join("target"), folder.path().join("missing"));
+    let dir = tempfile::tempdir().expect("a directory");
+    let (target, missing) = (dir.path().join("target"), dir.path().join("missing"));
     std::fs::write(&target, "untouched").expect("written");
     for link in [&target, &missing] {
-        let project = tempfile::tempdir().expect("a folder");
+        let project = tempfile::tempdir().expect("a directory");
         let result = project.path().join("belay-result.json");
         std::os::unix::fs::symlink(link, &result).expect("a link");
         write_result(project.path(), &row("a")).expect("written");
@@ -81,19 +81,19 @@ fn a_result_file_that_is_a_link_is_replaced_and_its_target_untouched() {
 
 #[test]
 fn a_result_is_not_written_through_a_link_of_the_repository() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (project, other) = (folder.path().join("project"), folder.path().join("other"));
+    let dir = tempfile::tempdir().expect("a directory");
+    let (project, other) = (dir.path().join("project"), dir.path().join("other"));
     for repository in [&project, &other] {
-        std::fs::create_dir_all(repository.join(".git")).expect("a folder");
+        std::fs::create_dir_all(repository.join(".git")).expect("a directory");
     }
-    std::fs::create_dir(project.join("real")).expect("a folder");
+    std::fs::create_dir(project.join("real")).expect("a directory");
     std::os::unix::fs::symlink(&other, project.join("linked")).expect("a link");
     write_result(&project.join("real"), &row("a")).expect("written");
     let error = write_result(&project.join("linked"), &row("a")).expect_err("a link");
     assert!(error.to_string().ends_with("is a symbolic link, which is not followed"), "{error}");
     assert!(!other.join("belay-result.json").exists());
     // The user's own link to a repository is not part of one.
-    let own = folder.path().join("own");
+    let own = dir.path().join("own");
     std::os::unix::fs::symlink(&project, &own).expect("a link");
     write_result(&own, &row("a")).expect("written");
     assert!(project.join("belay-result.json").exists());
@@ -102,9 +102,9 @@ fn a_result_is_not_written_through_a_link_of_the_repository() {
 /// With a blocking lock, this test hangs.
 #[test]
 fn a_lock_that_another_process_keeps_does_not_block() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let kept = std::fs::File::open(folder.path()).expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
+    let kept = std::fs::File::open(dir.path()).expect("a directory");
     kept.lock().expect("a lock");
-    write_result(folder.path(), &row("a")).expect("written");
-    assert!(folder.path().join("belay-result.json").exists());
+    write_result(dir.path(), &row("a")).expect("written");
+    assert!(dir.path().join("belay-result.json").exists());
 }

@@ -13,7 +13,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 pub(crate) struct Scene {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     pub(crate) engine: RefCell<Engine>,
     desk: HookState,
     told: u64,
@@ -21,20 +21,20 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("project/.git")).unwrap();
-        let engine = open(folder.path());
-        Self { folder, engine, desk: HookState::default(), told: 0 }
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        let engine = open(dir.path());
+        Self { dir, engine, desk: HookState::default(), told: 0 }
     }
 
     /// Simulates a restart of all processes.
     pub(crate) fn restart(&mut self) {
-        self.engine = open(self.folder.path());
+        self.engine = open(self.dir.path());
         self.desk = HookState::default();
     }
 
     pub(crate) fn path(&self, below: &str) -> String {
-        self.folder.path().join("project").join(below).to_str().unwrap().to_owned()
+        self.dir.path().join("project").join(below).to_str().unwrap().to_owned()
     }
 
     pub(crate) fn write(&self, below: &str, text: &str) -> String {
@@ -47,7 +47,7 @@ impl Scene {
     /// The next hook call of an agent.
     pub(crate) fn ask(&mut self, agent: &str, event: &str, mut payload: Value) -> HookRequest {
         self.told += 1;
-        let cwd = self.folder.path().join("project").to_str().unwrap().to_owned();
+        let cwd = self.dir.path().join("project").to_str().unwrap().to_owned();
         payload["cwd"] = cwd.into();
         HookRequest {
             id: format!("hook-{}", self.told),
@@ -111,8 +111,8 @@ impl Scene {
     }
 }
 
-fn open(folder: &Path) -> RefCell<Engine> {
-    let store = belay_store::open(&StoreUrl::local(folder.join("belay.db")), Access::Write).unwrap();
+fn open(dir: &Path) -> RefCell<Engine> {
+    let store = belay_store::open(&StoreUrl::local(dir.join("belay.db")), Access::Write).unwrap();
     RefCell::new(Engine::new(store, EngineOptions::default()))
 }
 

@@ -10,7 +10,7 @@ use crate::targets::free_port;
 /// Where they are kept between runs.
 fn cache() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|error| error.to_string())?;
-    let target = exe.ancestors().nth(3).ok_or("the target folder is not where it usually is")?;
+    let target = exe.ancestors().nth(3).ok_or("the target directory is not where it usually is")?;
     let cache = target.join("bench-tools");
     std::fs::create_dir_all(&cache).map_err(|error| error.to_string())?;
     Ok(cache)
@@ -51,11 +51,11 @@ pub(crate) fn litellm(upstream: SocketAddr, scratch: &Path) -> Result<(Process, 
 
 /// Portkey's gateway, from npm.
 pub(crate) fn portkey() -> Result<(Process, SocketAddr), String> {
-    let folder = cache()?.join("portkey");
-    let server = folder.join("node_modules/@portkey-ai/gateway/build/start-server.js");
+    let dir = cache()?.join("portkey");
+    let server = dir.join("node_modules/@portkey-ai/gateway/build/start-server.js");
     if !server.exists() {
         let mut npm = Command::new("npm");
-        install("@portkey-ai/gateway", npm.args(["install", "--prefix"]).arg(&folder).arg("@portkey-ai/gateway"))?;
+        install("@portkey-ai/gateway", npm.args(["install", "--prefix"]).arg(&dir).arg("@portkey-ai/gateway"))?;
     }
     let address = free_port();
     let mut command = Command::new("node");

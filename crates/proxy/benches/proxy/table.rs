@@ -18,7 +18,7 @@ const SIZES: &[(&str, usize)] = &[("1 KB", 1 << 10), ("100 KB", 100 << 10), ("1 
 
 pub(crate) fn print(names: &[&str]) {
     let scratch = std::env::temp_dir().join(format!("belay-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).expect("a scratch folder");
+    std::fs::create_dir_all(&scratch).expect("a scratch directory");
     let (_upstream, address) = Process::start_self(&["serve", "upstream"]);
     let mut targets = Vec::new();
     let wanted = |name: &&str| names.contains(name) || (names.is_empty() && *name != FLOOR);

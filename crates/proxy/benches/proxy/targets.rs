@@ -66,7 +66,7 @@ pub(crate) fn home(scratch: &Path) -> PathBuf {
 /// The `belay` binary next to this one.
 pub(crate) fn binary() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|error| error.to_string())?;
-    let path = exe.parent().and_then(Path::parent).map(|folder| folder.join("belay"));
+    let path = exe.parent().and_then(Path::parent).map(|dir| dir.join("belay"));
     path.filter(|path| path.exists()).ok_or_else(|| "build it first: cargo build --release -p belayer".to_owned())
 }
 

@@ -25,7 +25,7 @@ use crate::support::{Bench, PATIENCE, Peer, bench_with, ok, post};
 struct Secure {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Secure {
@@ -48,15 +48,15 @@ impl Secure {
             )
             .unwrap();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("ca.pem"), issuer.pem()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("ca.pem"), issuer.pem()).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        Self { listener, acceptor: TlsAcceptor::from(Arc::new(config)), folder }
+        Self { listener, acceptor: TlsAcceptor::from(Arc::new(config)), dir }
     }
 
     fn config(&self, trusted: bool) -> UpstreamConfig {
         let url = format!("https://localhost:{}", self.listener.local_addr().unwrap().port());
-        let ca_file = trusted.then(|| self.folder.path().join("ca.pem"));
+        let ca_file = trusted.then(|| self.dir.path().join("ca.pem"));
         UpstreamConfig { ca_file, ..UpstreamConfig::new("secure", url) }
     }
 
@@ -124,8 +124,8 @@ async fn certificates_that_do_not_fit_are_explained() {
 async fn a_port_without_tls_and_a_file_without_certificates_are_explained() {
     let plain = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let url = format!("https://localhost:{}", plain.local_addr().unwrap().port());
-    let folder = tempfile::tempdir().unwrap();
-    let missing = folder.path().join("missing.pem");
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing.pem");
     let bench = bench_with(|config| {
         config.upstreams.push(UpstreamConfig::new("plain", &url));
         config.upstreams.push(UpstreamConfig { ca_file: Some(missing), ..UpstreamConfig::new("lost", &url) });
@@ -170,7 +170,7 @@ struct Came {
 fn serve_http2(secure: Secure) -> mpsc::UnboundedReceiver<Came> {
     let (told, requests) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        let Secure { listener, acceptor, folder: _kept } = secure;
+        let Secure { listener, acceptor, dir: _kept } = secure;
         let mut connection = 0;
         while let Ok((io, _)) = listener.accept().await {
             let Ok(io) = acceptor.accept(io).await else { continue };

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use belay_scripted_model::{Options, Script, ScriptedModel};
 
-const USAGE: &str = "usage: scripted-model --script FILE [--port PORT] [--record FOLDER]";
+const USAGE: &str = "usage: scripted-model --script FILE [--port PORT] [--record DIR]";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
@@ -26,14 +26,14 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
         match arg.as_str() {
             "--script" => script = Some(PathBuf::from(value()?)),
             "--port" => options.port = value()?.parse().map_err(|error| format!("--port: {error}"))?,
-            "--record" => options.folder = Some(PathBuf::from(value()?)),
+            "--record" => options.dir = Some(PathBuf::from(value()?)),
             "--help" | "-h" => return say(USAGE),
             other => return Err(format!("unknown argument {other:?}\n{USAGE}")),
         }
     }
     let script = Script::load(&script.ok_or(USAGE)?).map_err(|error| error.to_string())?;
-    if let Some(folder) = &options.folder {
-        std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    if let Some(dir) = &options.dir {
+        std::fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
     }
     let model = ScriptedModel::start_with(script, options).map_err(|error| format!("cannot start: {error}"))?;
     say(&model.url())?;

@@ -95,15 +95,15 @@ fn a_json_script_is_the_same_again() {
 
 #[test]
 fn files_are_read_by_their_extension_and_faults_name_the_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let json = folder.path().join("play.json");
+    let dir = tempfile::tempdir().expect("a directory");
+    let json = dir.path().join("play.json");
     std::fs::write(&json, r#"{"turn": [{"text": "hi"}]}"#).expect("written");
     assert_eq!(Script::load(&json).expect("a script"), Script::new().text("hi"));
-    let toml = folder.path().join("play.toml");
+    let toml = dir.path().join("play.toml");
     std::fs::write(&toml, "[[turn]]\n").expect("written");
     let error = Script::load(&toml).expect_err("an empty turn").to_string();
     assert!(error.starts_with(&toml.display().to_string()) && error.contains("turn 1: says nothing"), "{error}");
-    let error = Script::load(&folder.path().join("none")).expect_err("no such file").to_string();
+    let error = Script::load(&dir.path().join("none")).expect_err("no such file").to_string();
     assert!(error.starts_with("cannot read "), "{error}");
 }
 

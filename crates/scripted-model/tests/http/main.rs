@@ -147,8 +147,8 @@ fn branches_play_their_own_turns_one_copy_per_header_value() {
 
 #[test]
 fn requests_are_recorded_byte_for_byte() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let options = Options { folder: Some(folder.path().into()), ..Options::default() };
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = Options { dir: Some(dir.path().into()), ..Options::default() };
     let model = ScriptedModel::start_with(Script::new(), options).expect("started");
     let body = messages(false);
     post(model.address(), "/v1/messages?beta=true", &[("X-MiXeD-Case", "a  b"), ("x-empty", "")], &body);
@@ -162,7 +162,7 @@ fn requests_are_recorded_byte_for_byte() {
     assert_eq!((&request.wire_body, request.path.as_str()), (&body, "/v1/messages?beta=true"));
     assert_eq!(request.headers[3], ("X-MiXeD-Case".into(), "a  b".into()));
     assert_eq!(request.header("x-mixed-case"), Some("a  b"));
-    let file = std::fs::read_to_string(folder.path().join("0001.json")).expect("a file");
+    let file = std::fs::read_to_string(dir.path().join("0001.json")).expect("a file");
     let file: Value = serde_json::from_str(&file).expect("JSON");
     assert_eq!((&file["kind"], &file["body"]["model"]), (&json!("Turn(0)"), &json!("m")));
 }

@@ -118,12 +118,12 @@ fn open_on_read_only_disk(path: &Path, flags: OpenFlags) -> rusqlite::Result<Con
 /// Creates directory and file with access for their owner only. SQLite gives the `-wal` and `-shm` files the mode of
 /// the main file.
 fn create_private(path: &Path) -> io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        builder.create(dir)?;
     }
     let mut file = fs::OpenOptions::new();
     file.read(true).write(true).create(true).truncate(false);

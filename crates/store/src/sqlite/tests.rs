@@ -14,8 +14,8 @@ fn pragma(store: &SqliteStore, name: &str) -> String {
 
 #[test]
 fn durability_selects_the_sync_mode() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::open(dir.path().join("belay.db"), OpenOptions::default()).unwrap();
     assert_eq!(pragma(&store, "journal_mode"), "wal");
     let mut sync_after = |durability| {
         drop(store.begin(durability).unwrap());
@@ -28,8 +28,8 @@ fn durability_selects_the_sync_mode() {
 
 #[test]
 fn vacuum_is_incremental_and_foreign_keys_are_enforced() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path().join("belay.db"), OpenOptions::default()).unwrap();
     assert_eq!(pragma(&store, "auto_vacuum"), "2", "incremental");
     assert_eq!(pragma(&store, "foreign_keys"), "1");
 }
@@ -37,8 +37,8 @@ fn vacuum_is_incremental_and_foreign_keys_are_enforced() {
 /// Frequent queries must not scan the store.
 #[test]
 fn lists_names_and_events_use_an_index() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path().join("belay.db"), OpenOptions::default()).unwrap();
     let plan = |sql: &str| -> String {
         let mut statement = store.conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let count = statement.parameter_count();

@@ -1,4 +1,4 @@
-//! Parallel conversations: two sessions in one folder, and an agent with a sub-agent.
+//! Parallel conversations: two sessions in one directory, and an agent with a sub-agent.
 
 use belay_agent_tests::agent_setups::{CLAUDE_CODE, CODEX};
 use belay_agent_tests::compare::contains;
@@ -7,7 +7,7 @@ use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Action, Script, ScriptedModel};
 use serde_json::json;
 
-pub(crate) fn two_sessions_share_a_folder(setup: &'static AgentSetup) {
+pub(crate) fn two_sessions_share_a_dir(setup: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(setup) else { return };
     let bench = Workbench::new().expect("a workbench");
     let script = |name: &str| Script::new().shell(format!("echo {name}")).hold_after(0).text("Done.");

@@ -103,7 +103,7 @@ impl<'a> Scene<'a> {
     fn start(asking: &Asking, agent: &Agent, bench: &'a Workbench, wait: &str) -> Self {
         let (file, content) = asking.file;
         let file = bench.home().join(file);
-        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
         let work = bench.work().display().to_string();
         std::fs::write(file, content.replace("{work}", &work)).expect("a file");
         let belay = Belay::install(agent, bench);

@@ -41,7 +41,7 @@ pub(crate) fn an_agent_continues_without_a_working_belay(setup: &'static AgentSe
     for broken in ["missing", "not executable", "killed"] {
         let bench = Workbench::new().expect("a workbench");
         let program = bench.root().join("bin/belay");
-        std::fs::create_dir_all(program.parent().expect("a folder")).expect("a folder");
+        std::fs::create_dir_all(program.parent().expect("a directory")).expect("a directory");
         std::fs::copy(belay_program().expect("belay"), &program).expect("a copy");
         let belay = Belay::install_program(&agent, &bench, program.clone());
         drop(belay);

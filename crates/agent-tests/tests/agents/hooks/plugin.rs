@@ -1,4 +1,4 @@
-//! One plugin folder for two agents. Codex loads it too, but skips its hooks.
+//! One plugin directory for two agents. Codex loads it too, but skips its hooks.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ fn installs_and_fires(setup: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(setup) else { return };
     let bench = Workbench::new().expect("a workbench");
     bench.configure(&agent).expect("a configuration");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").canonicalize().expect("plugins");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").canonicalize().expect("plugins");
     let run = |args: &[&str]| {
         let output = bench.command(&agent.program).args(args).output().expect("it runs");
         assert!(output.status.success(), "{args:?}: {output:?}");
     };
-    run(&["plugin", "marketplace", "add", folder.to_str().expect("text")]);
+    run(&["plugin", "marketplace", "add", dir.to_str().expect("text")]);
     run(&["plugin", "install", "belay@belay"]);
     let belay = belay_program().expect("belay");
     let script = Script::new().shell("cat no-such-file").repeat(4).text("I see.");
     let model = ScriptedModel::start(script).expect("a model");
-    let run = agent.run(&bench, &model.url(), "Show me the file").prepend_path(belay.parent().expect("a folder"));
+    let run = agent.run(&bench, &model.url(), "Show me the file").prepend_path(belay.parent().expect("a directory"));
     let finished = run.finish().expect("an end");
     let listed = bench.command(&belay).args(["sessions", "--json"]).output().expect("belay runs");
     let _ = bench.command(&belay).args(["stop"]).output();

@@ -23,7 +23,7 @@ impl<'a> Belay<'a> {
         let program = belay_program().expect("belay");
         // Any port, because tests run in parallel. A held request is refused at once: no person is there to decide.
         let config = bench.home().join(".config/belay/config.toml");
-        std::fs::create_dir_all(config.parent().expect("a folder")).expect("a folder");
+        std::fs::create_dir_all(config.parent().expect("a directory")).expect("a directory");
         let text = format!("[serve]\nlisten = \"127.0.0.1:0\"\n[proxy]\nhold_timeout = \"0s\"\n{more}");
         std::fs::write(config, text).expect("a file");
         Self { bench, program }

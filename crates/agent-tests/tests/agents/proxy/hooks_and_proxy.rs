@@ -32,6 +32,6 @@ pub(crate) fn hooks_and_proxy_are_one_session(setup: &'static AgentSetup) {
         // Agents write to their own files; the user's lines are still in them.
         assert!(now.contains(content.trim_end()) || !now.contains("belay"), "{file} was changed: {now}");
     }
-    let left: Vec<_> = std::fs::read_dir(bench.home().join(".local/state/belay/runs")).expect("a folder").collect();
+    let left: Vec<_> = std::fs::read_dir(bench.home().join(".local/state/belay/runs")).expect("a directory").collect();
     assert!(left.is_empty(), "the run left something behind: {left:?}");
 }

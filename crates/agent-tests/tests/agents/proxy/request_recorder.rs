@@ -79,9 +79,9 @@ impl RequestRecorder {
 
     /// The agent, started so that it connects to this recorder instead of the proxy.
     pub(crate) fn redirected(&self, agent: &Agent, bench: &Workbench) -> Agent {
-        let folder = bench.root().join("redirected");
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let program: PathBuf = folder.join(agent.program.file_name().expect("a name"));
+        let dir = bench.root().join("redirected");
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let program: PathBuf = dir.join(agent.program.file_name().expect("a name"));
         let script = format!(
             "#!/bin/sh\nswap() {{ printf %s \"$1\" | sed 's|{}|{}|g'; }}\n\
              for arg do shift; set -- \"$@\" \"$(swap \"$arg\")\"; done\n\

@@ -13,7 +13,7 @@ pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
 const TEMP_ROOTS: [&str; 5] = ["/tmp/", "/var/tmp/", "/private/tmp/", "/dev/shm/", "/run/user/"];
 const MACOS_TEMP_ROOTS: [&str; 2] = ["/var/folders/", "/private/var/folders/"];
 
-/// End of a path in a temporary folder that begins with the slash at `at`.
+/// End of a path in a temporary directory that begins with the slash at `at`.
 pub(super) fn temp_path(bytes: &[u8], at: usize) -> Option<usize> {
     // Fast path: most slashes do not start a temporary directory.
     if !matches!(bytes.get(at + 1), Some(b't' | b'v' | b'p' | b'd' | b'r')) {

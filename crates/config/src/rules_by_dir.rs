@@ -17,13 +17,13 @@ use crate::project::ProjectFile;
 const RECHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Maximum number of cached directories.
-const MAX_FOLDERS: usize = 256;
+const MAX_DIRS: usize = 256;
 
 /// Receives the diagnostics of a configuration, once per change.
 pub type DiagnosticSink = Box<dyn Fn(&Diagnostic) + Send + Sync>;
 
 /// Rules by directory, reloaded when a file changes.
-pub struct RulesByFolder {
+pub struct RulesByDir {
     paths: Paths,
     env: EnvSnapshot,
     flags: Vec<(String, String, String)>,
@@ -44,36 +44,36 @@ struct CachedRules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileStamp([Option<(PathBuf, SystemTime, u64)>; 3]);
 
-impl std::fmt::Debug for RulesByFolder {
+impl std::fmt::Debug for RulesByDir {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RulesByFolder").field("paths", &self.paths).finish_non_exhaustive()
+        f.debug_struct("RulesByDir").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 
-impl RulesByFolder {
+impl RulesByDir {
     pub fn new(paths: Paths, env: EnvSnapshot, flags: Vec<(String, String, String)>, notice: DiagnosticSink) -> Self {
         Self { paths, env, flags, notice, cache: Mutex::default() }
     }
 
-    /// The rules for sessions that work in `folder`. Equal rules are the same `Arc`.
-    pub fn for_folder(&self, folder: Option<&Path>) -> Arc<Rules> {
-        self.for_session(folder, None)
+    /// The rules for sessions that work in `dir`. Equal rules are the same `Arc`.
+    pub fn for_dir(&self, dir: Option<&Path>) -> Arc<Rules> {
+        self.for_session(dir, None)
     }
 
-    /// Like [`Self::for_folder`], with settings of one session, which take precedence.
-    pub fn for_session(&self, folder: Option<&Path>, settings: Option<&BTreeMap<String, String>>) -> Arc<Rules> {
+    /// Like [`Self::for_dir`], with settings of one session, which take precedence.
+    pub fn for_session(&self, dir: Option<&Path>, settings: Option<&BTreeMap<String, String>>) -> Arc<Rules> {
         // A panic cannot leave the map in an inconsistent state.
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = folder.filter(|folder| folder.is_absolute());
-        let key = (folder.map(Path::to_path_buf), settings.cloned());
+        let dir = dir.filter(|dir| dir.is_absolute());
+        let key = (dir.map(Path::to_path_buf), settings.cloned());
         if let Some(found) = cache.get(&key).filter(|found| found.checked_at.elapsed() < RECHECK_INTERVAL) {
             return Arc::clone(&found.rules);
         }
-        let stamp = self.stamp(folder);
+        let stamp = self.stamp(dir);
         let rules = match cache.get(&key) {
             Some(found) if found.stamp == stamp => Arc::clone(&found.rules),
             _ => {
-                let rules = self.read(folder, settings);
+                let rules = self.read(dir, settings);
                 cache
                     .values()
                     .map(|known| &known.rules)
@@ -81,17 +81,17 @@ impl RulesByFolder {
                     .map_or_else(|| Arc::new(rules), Arc::clone)
             }
         };
-        if cache.len() >= MAX_FOLDERS {
+        if cache.len() >= MAX_DIRS {
             cache.clear();
         }
         cache.insert(key, CachedRules { checked_at: Instant::now(), stamp, rules: Arc::clone(&rules) });
         rules
     }
 
-    fn read(&self, folder: Option<&Path>, settings: Option<&BTreeMap<String, String>>) -> Rules {
+    fn read(&self, dir: Option<&Path>, settings: Option<&BTreeMap<String, String>>) -> Rules {
         let mut loader = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient);
-        if let Some(folder) = folder {
-            loader = loader.from_folder(folder);
+        if let Some(dir) = dir {
+            loader = loader.from_dir(dir);
         }
         for (flag, key, value) in &self.flags {
             loader = loader.flag(flag, key, value);
@@ -105,7 +105,7 @@ impl RulesByFolder {
                 loaded.config.rules()
             }
             // Valid when the run was started; another version of Belay may have other settings.
-            Err(_) if settings.is_some() => self.read(folder, None),
+            Err(_) if settings.is_some() => self.read(dir, None),
             // Only an invalid flag gets here, and those are checked at start. Without knowing what the user wants, do not
             // intervene.
             Err(_) => {
@@ -116,8 +116,8 @@ impl RulesByFolder {
         }
     }
 
-    fn stamp(&self, folder: Option<&Path>) -> FileStamp {
-        let project = folder.and_then(|folder| ProjectFile::locate(&self.paths, folder));
+    fn stamp(&self, dir: Option<&Path>) -> FileStamp {
+        let project = dir.and_then(|dir| ProjectFile::locate(&self.paths, dir));
         let files = [Some(self.paths.config_file().to_path_buf()), project, Some(self.paths.trust())];
         FileStamp(files.map(|file| {
             let file = file?;
