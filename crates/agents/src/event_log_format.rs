@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn events_are_read_as_written() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("log.jsonl");
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("log.jsonl");
         let lines = format!("{EVENT}\n{{\"seq\":1,\"event\":{EVENT}}}\n{{\"id\":\"e2\"}}\nnonsense\n");
         std::fs::write(&path, lines).expect("written");
         let mut events = Vec::new();

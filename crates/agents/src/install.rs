@@ -36,7 +36,7 @@ pub enum Scope {
 pub struct InstallContext<'a> {
     pub dirs: &'a UserDirs,
     pub scope: Scope,
-    /// The project's folder.
+    /// The project's directory.
     pub project: &'a Path,
     pub belay: &'a BelayCommand,
     /// Reads a file; `None` if it does not exist.
@@ -53,7 +53,7 @@ impl fmt::Debug for InstallContext<'_> {
 }
 
 impl InstallContext<'_> {
-    /// A file below the user's or the project's folder for this agent.
+    /// A file below the user's or the project's directory for this agent.
     pub(crate) fn settings_path(&self, user: PathBuf, project: &str, file: &str) -> PathBuf {
         match self.scope {
             Scope::User => user.join(file),

@@ -38,7 +38,7 @@ pub struct LaunchContext<'a> {
     /// The user's arguments after the agent's name.
     pub args: &'a [OsString],
     /// The working directory of the agent.
-    pub folder: &'a Path,
+    pub dir: &'a Path,
     /// A directory for this run, readable only by the user.
     pub scratch: &'a Path,
 }
@@ -150,7 +150,7 @@ impl LaunchContext<'_> {
 
     /// The work tree of the agent's directory, or the directory itself.
     pub(crate) fn project(&self) -> PathBuf {
-        Repository::find(self.folder).map_or_else(|| self.folder.to_owned(), |repository| repository.root)
+        Repository::find(self.dir).map_or_else(|| self.dir.to_owned(), |repository| repository.root)
     }
 
     /// The key of the run in base URLs and in the environment of its hooks.

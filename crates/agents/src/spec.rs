@@ -66,14 +66,14 @@ impl AgentSpec {
         }
     }
 
-    /// Folders and files with the user's sessions, existing or not.
+    /// Directories and files with the user's sessions, existing or not.
     pub fn transcript_roots(&self, dirs: &UserDirs) -> Vec<PathBuf> {
         self.transcripts.map_or_else(Vec::new, |transcripts| (transcripts.roots)(dirs))
     }
 
-    /// Files with sessions of the project in `folder`, existing or not.
-    pub fn project_transcripts(&self, folder: &Path) -> Vec<PathBuf> {
-        self.transcripts.map_or_else(Vec::new, |transcripts| (transcripts.in_project)(folder))
+    /// Files with sessions of the project in `dir`, existing or not.
+    pub fn project_transcripts(&self, dir: &Path) -> Vec<PathBuf> {
+        self.transcripts.map_or_else(Vec::new, |transcripts| (transcripts.in_project)(dir))
     }
 
     /// Formats of the session files, newest first.
@@ -110,9 +110,9 @@ impl Part {
 /// Locations and formats of an agent's session files.
 #[derive(Debug)]
 pub struct TranscriptSpec {
-    /// Folders and files with the user's sessions, existing or not.
+    /// Directories and files with the user's sessions, existing or not.
     pub roots: fn(&UserDirs) -> Vec<PathBuf>,
-    /// Files with a project's sessions, in its folder or above it, existing or not.
+    /// Files with a project's sessions, in its directory or above it, existing or not.
     pub in_project: fn(&Path) -> Vec<PathBuf>,
     /// Formats of the files, newest first.
     pub formats: &'static [&'static dyn TranscriptFormat],

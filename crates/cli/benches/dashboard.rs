@@ -40,16 +40,16 @@ const MAX_ASSETS_KB: f64 = 80.0;
 const MAX_IDLE_MB: f64 = 25.0;
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let mut table = Table { ok: true };
     table.row("assets of a page, gzipped", gzipped_assets(), "KB", MAX_ASSETS_KB);
 
-    let idle = Server::start(&folder.path().join("idle"));
+    let idle = Server::start(&dir.path().join("idle"));
     let _ = idle.get("/");
     table.row("idle resident memory, after the first page", idle.memory(), "MB", MAX_IDLE_MB);
     drop(idle);
 
-    let home = folder.path().join("many");
+    let home = dir.path().join("many");
     seed(&home);
     let server = Server::start(&home);
     let mut client = Client::connect(&paths(&home), Duration::from_secs(30)).unwrap();

@@ -23,8 +23,8 @@ const BELAY: &str = env!("CARGO_BIN_EXE_belay");
 
 fn main() {
     let runs = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(300);
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Bench::new(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let bench = Bench::new(dir.path());
     println!("{runs} runs of each, alternating; payloads of Claude Code (an edit, about 0.5 and 2.4 kB)\n");
     println!("{:<52} {:>8} {:>8} {:>8}", "", "p50 ms", "p90 ms", "p99 ms");
     let [bare, pre, post, alone] = bench.in_turn(runs);
@@ -66,7 +66,7 @@ fn quantile(times: &[f64], q: f64) -> f64 {
 }
 
 struct Bench {
-    folder: PathBuf,
+    dir: PathBuf,
     server: Child,
 }
 
@@ -78,13 +78,13 @@ impl Drop for Bench {
 }
 
 impl Bench {
-    fn new(folder: &Path) -> Self {
+    fn new(dir: &Path) -> Self {
         let mut serve = Command::new(BELAY);
-        serve.args(["serve", "--no-http", "--json", "--home"]).arg(folder.join("served"));
+        serve.args(["serve", "--no-http", "--json", "--home"]).arg(dir.join("served"));
         let mut server = serve.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        Self { folder: folder.to_owned(), server }
+        Self { dir: dir.to_owned(), server }
     }
 
     /// A payload in a file: what an agent would write into the pipe.
@@ -101,14 +101,14 @@ impl Bench {
             payload["tool_response"] =
                 json!({ "filePath": "/src/a.rs", "originalFile": original, "structuredPatch": Value::Array(vec![]) });
         }
-        let path = self.folder.join(format!("{event}-{number}"));
+        let path = self.dir.join(format!("{event}-{number}"));
         std::fs::write(&path, payload.to_string()).unwrap();
         path
     }
 
     fn hook(&self, home: &str, payload: &Path) -> Command {
         let mut command = Command::new(BELAY);
-        command.args(["hook", "claude-code", "--home"]).arg(self.folder.join(home));
+        command.args(["hook", "claude-code", "--home"]).arg(self.dir.join(home));
         command.stdin(Stdio::from(File::open(payload).unwrap())).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }

@@ -29,7 +29,7 @@ const MAX_HOOK_MB: f64 = 130.0;
 const MAX_HOOK_CPU_MS: f64 = 200.0;
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let mut ok = true;
     println!("{:<48} {:>9} {:>9} {:>9}", "resident process", "before MB", "peak MB", "after MB");
     for (name, count, objects, concurrent) in [
@@ -38,9 +38,9 @@ fn main() {
         ("64 MCP results of 5.7 MB at once", 64, 115_000, true),
         ("1 MCP result of 57 MB", 1, 1_150_000, false),
     ] {
-        let home = folder.path().join(format!("{count}-{objects}"));
+        let home = dir.path().join(format!("{count}-{objects}"));
         let server = Server::start(&home);
-        let payload = payload(folder.path(), objects);
+        let payload = payload(dir.path(), objects);
         let before = server.rss("VmRSS");
         let mut hooks: Vec<Child> = Vec::new();
         for _ in 0..count {
@@ -57,9 +57,9 @@ fn main() {
     println!("(targets: peak {MAX_DURING_MB}, after {MAX_AFTER_MB})\n");
     println!("{:<48} {:>9} {:>9} {:>9}", "hook process", "CPU ms", "wall ms", "peak MB");
     for (name, objects) in [("MCP result of 3.2 MB", 65_000), ("MCP result of 57 MB", 1_150_000)] {
-        let home = folder.path().join("hook");
+        let home = dir.path().join("hook");
         let _server = Server::start(&home);
-        let payload = payload(folder.path(), objects);
+        let payload = payload(dir.path(), objects);
         let (cpu, wall, peak) = measure(hook(&home, &payload));
         println!("{name:<48} {cpu:>9.0} {wall:>9.0} {peak:>9.1}");
         ok &= cpu <= MAX_HOOK_CPU_MS && peak <= MAX_HOOK_MB;
@@ -69,8 +69,8 @@ fn main() {
 }
 
 /// A `PostToolUse` payload of Claude Code with this many small objects, in a file.
-fn payload(folder: &Path, objects: usize) -> PathBuf {
-    let path = folder.join(format!("payload-{objects}"));
+fn payload(dir: &Path, objects: usize) -> PathBuf {
+    let path = dir.join(format!("payload-{objects}"));
     let items: Vec<String> =
         (0..objects).map(|n| format!("{{\"id\":{n},\"name\":\"item {n}\",\"ok\":true}}")).collect();
     let text = format!(

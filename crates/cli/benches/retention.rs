@@ -31,8 +31,8 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(5);
 
 fn main() {
     let sessions = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(10_000);
-    let folder = tempfile::tempdir().unwrap();
-    let paths = Paths::resolve(&EnvSnapshot::default(), Some(folder.path())).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let paths = Paths::resolve(&EnvSnapshot::default(), Some(dir.path())).unwrap();
     paths.create().unwrap();
     let began = Instant::now();
     fill(&paths, sessions);
@@ -45,7 +45,7 @@ fn main() {
     );
 
     let cap = before / CAP_DIVISOR;
-    let _server = Server::start(folder.path(), cap);
+    let _server = Server::start(dir.path(), cap);
     let mut client = Client::connect(&paths, Duration::from_secs(30)).unwrap();
     let began = Instant::now();
     let mut waits = Vec::new();

@@ -44,11 +44,11 @@ const BUILDER: &str =
     "#!/bin/sh\ncat > /dev/null\nn=$(ls file-* 2>/dev/null | wc -l)\necho $n > file-$n\necho made file-$n\n";
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Bench { home: folder.path().join("home"), project: folder.path().join("project") };
+    let project_dir = tempfile::tempdir().unwrap();
+    let bench = Bench { home: project_dir.path().join("home"), project: project_dir.path().join("project") };
     bench.make_project();
-    let builder = bench.program(folder.path(), "builder", BUILDER);
-    let reviewer = bench.program(folder.path(), "reviewer", REVIEWER);
+    let builder = bench.program(project_dir.path(), "builder", BUILDER);
+    let reviewer = bench.program(project_dir.path(), "reviewer", REVIEWER);
     let mut ok = true;
     let mut row = |name: &str, value: f64, unit: &str, limit: f64| {
         let verdict = if value <= limit { "" } else { "  MISSED" };
@@ -133,8 +133,8 @@ impl Bench {
         }
     }
 
-    fn program(&self, folder: &Path, name: &str, script: &str) -> PathBuf {
-        let path = folder.join(name);
+    fn program(&self, project_dir: &Path, name: &str, script: &str) -> PathBuf {
+        let path = project_dir.join(name);
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         path
@@ -183,7 +183,7 @@ fn finished(number: usize) -> ForeignTask {
         source: format!("bench {number}"),
         title: format!("Task {number}"),
         prompt: "Do it".to_owned(),
-        folder: "/src/project".to_owned(),
+        project_dir: "/src/project".to_owned(),
         builder: "claude-code".to_owned(),
         reviewer: "codex".to_owned(),
         rounds: 3,

@@ -65,8 +65,8 @@ impl Context {
         flags: &[(String, String, String)],
     ) -> Result<LoadedConfig, CommandError> {
         let mut loader = Loader::new(&self.paths, &self.env).strictness(strictness);
-        if let Ok(folder) = std::env::current_dir() {
-            loader = loader.from_folder(folder);
+        if let Ok(dir) = std::env::current_dir() {
+            loader = loader.from_dir(dir);
         }
         for (flag, key, value) in self.flags()?.iter().chain(flags) {
             loader = loader.flag(flag, key, value);

@@ -28,7 +28,7 @@ pub struct FinishedTask {
     pub id: String,
     pub title: String,
     pub prompt: String,
-    pub folder: String,
+    pub project_dir: String,
     /// done, needs_attention or failed.
     pub status: String,
     pub filed_at: Option<Timestamp>,
@@ -38,11 +38,11 @@ pub struct FinishedTask {
 }
 
 /// The variables of the environment and of the `.env` file; the environment wins, as in `loop`.
-fn variables(folder: &Path, env: &EnvSnapshot) -> Result<Vec<(String, String)>, ImportError> {
-    let text = match Dir::open(folder).and_then(|dir| dir.read_regular_text(ENV_FILE, MAX_IMPORT_BYTES)) {
+fn variables(project_dir: &Path, env: &EnvSnapshot) -> Result<Vec<(String, String)>, ImportError> {
+    let text = match Dir::open(project_dir).and_then(|dir| dir.read_regular_text(ENV_FILE, MAX_IMPORT_BYTES)) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(ImportError::Read { path: folder.join(ENV_FILE), source }),
+        Err(source) => return Err(ImportError::Read { path: project_dir.join(ENV_FILE), source }),
     };
     let mut found: Vec<(String, String)> = text.lines().filter_map(parse_line).collect();
     for name in env.names("LOOP_") {
@@ -65,12 +65,12 @@ fn parse_line(line: &str) -> Option<(String, String)> {
 }
 
 /// Every variable of `loop`, and the key that it becomes.
-pub fn settings(folder: &Path, env: &EnvSnapshot) -> Result<Vec<MappedSetting>, ImportError> {
-    let found = variables(folder, env)?;
-    Ok(found.iter().map(|(name, value)| map(folder, name, value).for_user()).collect())
+pub fn settings(project_dir: &Path, env: &EnvSnapshot) -> Result<Vec<MappedSetting>, ImportError> {
+    let found = variables(project_dir, env)?;
+    Ok(found.iter().map(|(name, value)| map(project_dir, name, value).for_user()).collect())
 }
 
-fn map(folder: &Path, name: &str, value: &str) -> MappedSetting {
+fn map(project_dir: &Path, name: &str, value: &str) -> MappedSetting {
     let from = format!("{name}={value}");
     let to = |key: &str, value: String| MappedSetting {
         from: from.clone(),
@@ -81,13 +81,13 @@ fn map(folder: &Path, name: &str, value: &str) -> MappedSetting {
     let quoted = |path: &Path| toml::Value::String(path.display().to_string()).to_string();
     let number = value.parse::<u64>().ok().filter(|number| *number > 0);
     let program = |agent: &str| match value.contains('/') {
-        true => to(&format!("agents.{agent}.program"), quoted(&folder.join(value))),
+        true => to(&format!("agents.{agent}.program"), quoted(&project_dir.join(value))),
         false => MappedSetting::skipped(from.clone(), "a name without a directory is found in PATH anyway"),
     };
     match (name, number) {
         ("LOOP_CLAUDE_BIN", _) => program(BUILDER),
         ("LOOP_CODEX_BIN", _) => program(REVIEWER),
-        ("LOOP_ARTIFACTS_DIR", _) => to("review.artifacts_dir", quoted(&folder.join(value))),
+        ("LOOP_ARTIFACTS_DIR", _) => to("review.artifacts_dir", quoted(&project_dir.join(value))),
         ("LOOP_DB_PATH", _) => MappedSetting::skipped(from, "its finished tasks are imported; Belay has its own store"),
         ("LOOP_MAX_ITERATIONS", Some(rounds)) => to("review.rounds", rounds.to_string()),
         ("LOOP_MAX_QUEUE_DEPTH", Some(depth)) => to("review.queue_depth", depth.to_string()),
@@ -102,11 +102,11 @@ fn map(folder: &Path, name: &str, value: &str) -> MappedSetting {
 }
 
 /// The finished tasks in the database of `loop`.
-pub fn tasks(folder: &Path, env: &EnvSnapshot) -> Result<Vec<FinishedTask>, ImportError> {
-    let variables = variables(folder, env)?;
+pub fn tasks(project_dir: &Path, env: &EnvSnapshot) -> Result<Vec<FinishedTask>, ImportError> {
+    let variables = variables(project_dir, env)?;
     let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-    let database = folder.join(value("LOOP_DB_PATH").unwrap_or("loop.db"));
-    let artifacts = folder.join(value("LOOP_ARTIFACTS_DIR").unwrap_or(".loops"));
+    let database = project_dir.join(value("LOOP_DB_PATH").unwrap_or("loop.db"));
+    let artifacts = project_dir.join(value("LOOP_ARTIFACTS_DIR").unwrap_or(".loops"));
     if !database.is_file() {
         return Ok(Vec::new());
     }
@@ -128,7 +128,7 @@ struct TaskColumns {
     id: Option<String>,
     title: Option<String>,
     prompt: Option<String>,
-    folder: Option<String>,
+    project_dir: Option<String>,
     status: Option<String>,
     filed_at: Option<String>,
     rounds: Option<String>,
@@ -144,7 +144,7 @@ impl TaskColumns {
             id: find(&["id", "taskid", "uuid"]),
             title: find(&["title", "name"]),
             prompt: find(&["prompt", "task", "description"]),
-            folder: find(&["workingdir", "workingdirectory", "cwd", "workdir", "folder"]),
+            project_dir: find(&["workingdir", "workingdirectory", "cwd", "workdir", "folder"]),
             status: find(&["status", "state"]),
             filed_at: find(&["createdat", "created", "createdon"]),
             rounds: find(&["maxiterations", "iterationcap", "iterations"]),
@@ -152,7 +152,7 @@ impl TaskColumns {
     }
 
     fn is_complete(&self) -> bool {
-        self.id.is_some() && self.prompt.is_some() && self.folder.is_some() && self.status.is_some()
+        self.id.is_some() && self.prompt.is_some() && self.project_dir.is_some() && self.status.is_some()
     }
 }
 
@@ -178,7 +178,7 @@ fn read_tasks(connection: &Connection, table: &str, columns: &TaskColumns) -> ru
         &columns.id,
         &columns.title,
         &columns.prompt,
-        &columns.folder,
+        &columns.project_dir,
         &columns.status,
         &columns.filed_at,
         &columns.rounds,
@@ -212,7 +212,7 @@ fn task(row: &Row<'_>) -> rusqlite::Result<FinishedTask> {
         id: text(0)?,
         title: text(1)?,
         prompt: text(2)?,
-        folder: text(3)?,
+        project_dir: text(3)?,
         status: text(4)?.to_lowercase().replace([' ', '-'], "_"),
         filed_at,
         rounds: text(6)?.parse().ok(),

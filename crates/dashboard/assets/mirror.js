@@ -46,7 +46,7 @@ function reviewLine(verb, task, fields) {
     if (prompt.length > MAX_PROMPT || prompt.includes("\n")) words.push("-f", "task.md");
     else words.push(quote(prompt || "task"));
     option("--title", value("title"));
-    option("--dir", value("folder"));
+    option("--dir", value("project_dir"));
     option("--builder", value("builder"));
     option("--reviewer", fields.getAll("reviewer").join(","));
     option("--arbiter", value("arbiter"));

@@ -27,7 +27,7 @@
 //! | `POST /sessions/KEY/decisions` | `decision` and its fields: `note`, `cooldown_secs`, `require_plan`, `finding`; for `budget`: `cost_micros` or `dollars`, and `resume` |
 //! | `POST /incidents/decisions` | `decision`, `incident` (repeated) |
 //! | `POST /approvals/ID` | `answer` (allow, deny), `hash` |
-//! | `POST /reviews` | `title`, `prompt`, `folder`, `builder`, `reviewer` (repeated), `gates` (one command per line), `rounds`, `dollars`, `tokens`, `minutes` (per round), `arbiter`, `quorum`, `workspace` (worktree, worktree_with_changes, in_place) |
+//! | `POST /reviews` | `title`, `prompt`, `project_dir`, `builder`, `reviewer` (repeated), `gates` (one command per line), `rounds`, `dollars`, `tokens`, `minutes` (per round), `arbiter`, `quorum`, `workspace` (worktree, worktree_with_changes, in_place) |
 //! | `POST /reviews/queue` | `paused` (true, false) |
 //! | `POST /reviews/ID/decisions` | `decision` and its fields: cancel, archive, land and land_apply have none; for `resume`: `rounds`, `dollars` and `tokens`, all new totals; for `waive`: `issue`, `why`; for `answer`: `fix`, or `done` = true |
 //! | `POST /history/audits` | `days`; empty for any time |

@@ -229,7 +229,7 @@ pub struct ReviewForm {
     /// The agents that can build and review, preferred ones first.
     pub agents: Vec<AgentChoice>,
     /// Absolute paths of the projects in which tasks may work, newest first.
-    pub folders: Vec<String>,
+    pub project_dirs: Vec<String>,
     /// Rounds that a task gets unless the person says otherwise.
     pub rounds: u32,
     /// Minutes that a round may take unless the person says otherwise; `None` if there is no limit.

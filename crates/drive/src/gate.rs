@@ -75,7 +75,7 @@ pub struct GateOutcome {
 pub struct BoundOutcome {
     /// The tree that the outcome is about.
     pub tree: TreeId,
-    /// The tree that is there now. It differs only if the gate left files in a folder that is used in place.
+    /// The tree that is there now. It differs only if the gate left files in a directory that is used in place.
     pub tree_after: TreeId,
     /// Files that the gate changed or deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

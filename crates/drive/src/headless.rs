@@ -44,7 +44,7 @@ pub struct HeadlessRun {
     /// Further arguments. They come before those of a known agent's headless mode.
     pub args: Vec<OsString>,
     pub prompt: String,
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// What the agent may do; `None` for the default, [`Access::Workspace`] for known agents.
     pub access: Option<Access>,
     pub model: Option<String>,
@@ -155,7 +155,7 @@ pub fn run(
     let request = LaunchRequest {
         command,
         program: run.program.clone(),
-        folder: Some(run.folder.clone()),
+        dir: Some(run.dir.clone()),
         hooks: true,
         proxy: true,
         watch: true,

@@ -55,7 +55,7 @@ pub struct LaunchRequest {
     /// The agent's program, if it is not the one in PATH.
     pub program: Option<PathBuf>,
     /// Working directory; that of this process by default.
-    pub folder: Option<PathBuf>,
+    pub dir: Option<PathBuf>,
     /// Install the agent's hooks for this run.
     pub hooks: bool,
     /// Relay the agent's model requests.
@@ -89,7 +89,7 @@ pub struct Finished {
     pub status: ExitStatus,
     pub session: Option<SessionKey>,
     /// Working directory of the agent.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
 }
 
 /// Receives the progress of a run.
@@ -113,12 +113,12 @@ pub fn run(
     idle_exit: DurationSetting,
     progress: &dyn Progress,
 ) -> Result<Finished, LaunchError> {
-    let folder = plan.folder.clone();
+    let dir = plan.dir.clone();
     let supervised = run_with(plan, belay, idle_exit, progress, |program| {
         let status = child::run(program.path, program.launch)?;
         Ok((Some(status), status))
     })?;
-    Ok(Finished { status: supervised.output, session: supervised.session, folder })
+    Ok(Finished { status: supervised.output, session: supervised.session, dir })
 }
 
 /// A program that is about to be started.
@@ -126,7 +126,7 @@ pub fn run(
 pub(crate) struct Program<'a> {
     pub(crate) path: &'a Path,
     pub(crate) launch: &'a LaunchCommand,
-    pub(crate) folder: &'a Path,
+    pub(crate) dir: &'a Path,
     pub(crate) run_dir: &'a RunDir,
     pub(crate) session: &'a RunSession,
 }
@@ -160,7 +160,7 @@ pub(crate) fn run_with<T>(
     let has_dialog = plan.request.hooks && !plan.is_headless && std::io::stdin().is_terminal();
     let dialog = launch.dialog.as_deref().filter(|_| has_dialog);
     // The session must exist before a budget is set for it.
-    run_session.begin(&plan.folder, dialog)?;
+    run_session.begin(&plan.dir, dialog)?;
     // A credential goes to the model API that the user had configured.
     let upstreams = launch.upstreams.iter().cloned().collect();
     let (budget, by) = (plan.request.budget.clone(), plan.request.operator.clone());
@@ -176,7 +176,7 @@ pub(crate) fn run_with<T>(
     });
     let watcher = plan.request.watch.then(|| {
         let run_session = Arc::clone(&run_session);
-        FileWatcher::start(&plan.folder, run_dir.fence(), move |changes| run_session.report_changes(changes))
+        FileWatcher::start(&plan.dir, run_dir.fence(), move |changes| run_session.report_changes(changes))
     });
     let restart = RunRequest { at: plan.proxy.as_deref().and_then(address), ..begin };
     let (run_end, over) = UnixStream::pair()?;
@@ -184,7 +184,7 @@ pub(crate) fn run_with<T>(
         scope.spawn(|| keeper.keep_alive(&run_session, &restart, &over));
         let path = &plan.program;
         let executed =
-            execute(Program { path, launch: &launch, folder: &plan.folder, run_dir: &run_dir, session: &run_session });
+            execute(Program { path, launch: &launch, dir: &plan.dir, run_dir: &run_dir, session: &run_session });
         drop(watcher);
         run_session.end(executed.as_ref().ok().and_then(|(status, _)| *status));
         drop(run_end);

@@ -16,7 +16,7 @@
 //! | [`run_dir`] | the files of a run, and whether its agent is alive |
 //! | [`headless`] | one bounded run of an agent without a terminal: typed progress and one result: `belay exec` |
 //! | [`gate`] | a command that Belay itself runs, bound to the tree it ran on |
-//! | [`workspace`] | a worktree or the folder itself: snapshots, diffs, landing; removed only after its work landed |
+//! | [`workspace`] | a worktree or the directory itself: snapshots, diffs, landing; removed only after its work landed |
 //! | [`environment`] | the environment of driven work: that of the shell that filed it |
 //! | [`process_marker`] | every process that a command has started, also after a crash |
 //! | [`limits`] | usage limits by account, kept over restarts |

@@ -135,14 +135,14 @@ mod tests {
     const ID: &str = "0190aaaa-0000-7000-8000-000000000000";
 
     fn state() -> (tempfile::TempDir, Paths) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let paths = Paths::resolve(&EnvSnapshot::default(), Some(folder.path())).expect("paths");
-        (folder, paths)
+        let dir = tempfile::tempdir().expect("a directory");
+        let paths = Paths::resolve(&EnvSnapshot::default(), Some(dir.path())).expect("paths");
+        (dir, paths)
     }
 
     #[test]
     fn a_run_is_alive_until_its_agent_exits_even_if_belay_was_killed() {
-        let (_folder, paths) = state();
+        let (_dir, paths) = state();
         let dir = path(&paths, ID);
         let run_dir = RunDir::create(dir.clone(), &[(dir.join("hooks/a.json"), "{}".to_owned())]).expect("a run");
         let mut agent = Command::new("cat").stdin(Stdio::piped()).spawn().expect("an agent");
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn directories_of_dead_runs_are_removed() {
-        let (_folder, paths) = state();
+        let (_dir, paths) = state();
         let dead = path(&paths, ID);
         create_dir(&dead).expect("a directory");
         std::fs::write(dead.join("settings.json"), "{}").expect("a file");

@@ -1,4 +1,4 @@
-//! Where a driven agent works: in a git worktree of its own, or in the person's folder.
+//! Where a driven agent works: in a git worktree of its own, or in the person's directory.
 //!
 //! # Theory of operation
 //!
@@ -59,7 +59,7 @@ pub use error::{GitStop, LandError, WorkspaceError};
 pub use git::Environment;
 use git::Git;
 pub(crate) use git::clean_environment;
-pub use inspect::{FolderState, Repository, inspect};
+pub use inspect::{DirState, Repository, inspect};
 pub use land::{Land, Landed};
 use own_git::OwnGit;
 use programs::GitPrograms;
@@ -72,11 +72,11 @@ pub const FILES_OF_A_WORKSPACE: &[&str] = &[".creating", ".removing", ".manifest
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// In a git worktree of the last commit. The folder must have no uncommitted changes.
+    /// In a git worktree of the last commit. The directory must have no uncommitted changes.
     Worktree,
     /// In a git worktree that starts with the person's uncommitted changes.
     WorktreeWithChanges,
-    /// In the folder itself, with or without git.
+    /// In the directory itself, with or without git.
     InPlace,
 }
 
@@ -85,12 +85,12 @@ pub enum Mode {
 pub struct WorkspaceSpec {
     /// Unique; part of a directory, a branch and refs.
     pub id: String,
-    /// The person's folder, which may be any directory of a repository.
-    pub folder: PathBuf,
+    /// The person's directory, which may be any directory of a repository.
+    pub project_dir: PathBuf,
     pub mode: Mode,
     /// Belay's own directory for worktrees and manifests.
     pub parent: PathBuf,
-    /// Ignored files to copy into the worktree, relative to the folder. One that does not exist is skipped.
+    /// Ignored files to copy into the worktree, relative to the directory. One that does not exist is skipped.
     pub copy: Vec<String>,
     /// Shell commands that run once in the new worktree.
     pub setup: Vec<String>,
@@ -128,7 +128,8 @@ impl fmt::Display for TreeId {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Workspace {
     id: String,
-    folder: PathBuf,
+    #[serde(alias = "folder")]
+    project_dir: PathBuf,
     dir: PathBuf,
     kind: Kind,
     base: TreeId,
@@ -158,7 +159,7 @@ pub enum Kind {
     },
     InPlace {
         repo: Option<Repository>,
-        /// Without git: what was in the folder at each snapshot.
+        /// Without git: what was in the directory at each snapshot.
         manifests: PathBuf,
     },
 }
@@ -168,9 +169,9 @@ impl Workspace {
         &self.id
     }
 
-    /// The person's folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The person's directory.
+    pub fn project_dir(&self) -> &Path {
+        &self.project_dir
     }
 
     /// Where the agent works.
@@ -183,7 +184,7 @@ impl Workspace {
         match &self.kind {
             Kind::Worktree { root, .. } => root,
             Kind::InPlace { repo: Some(repo), .. } => &repo.root,
-            Kind::InPlace { repo: None, .. } => &self.folder,
+            Kind::InPlace { repo: None, .. } => &self.project_dir,
         }
     }
 
@@ -228,10 +229,10 @@ impl Workspace {
         Ok(own.map(|own| own.files(self.root(), &self.env).with_cancel(&self.cancel)))
     }
 
-    /// Git for the files in the person's folder.
+    /// Git for the files in the person's directory.
     fn person_git(&self, repo: &Repository) -> Result<Git, WorkspaceError> {
         let Some(own) = self.made_own_git()? else {
-            return Err(WorkspaceError::NoGit { folder: self.folder.clone() });
+            return Err(WorkspaceError::NoGit { project_dir: self.project_dir.clone() });
         };
         special_files::check_work_tree(&repo.root)?;
         self.programs.check(&self.person_refs(repo), &repo.git_dir, &repo.common_dir)?;
@@ -240,7 +241,7 @@ impl Workspace {
         Ok(git.with_env("GIT_INDEX_FILE", repo.git_dir.join("index")))
     }
 
-    /// Git for HEAD and the branches of the person's folder, and commits in their name.
+    /// Git for HEAD and the branches of the person's directory, and commits in their name.
     fn person_refs(&self, repo: &Repository) -> Git {
         repo.git(&self.env).with_cancel(&self.cancel)
     }

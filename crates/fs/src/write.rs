@@ -52,7 +52,7 @@ pub fn resolve_link(path: &Path) -> PathBuf {
 }
 
 fn parent(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A new file that is about to take the place of another.

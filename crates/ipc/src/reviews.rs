@@ -13,7 +13,8 @@ pub struct FileReviewRequest {
     /// What to build.
     pub prompt: String,
     /// Absolute path of the project.
-    pub folder: String,
+    #[serde(alias = "folder")]
+    pub project_dir: String,
     /// `agent` or `agent@model`; `claude` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub builder: Option<String>,

@@ -52,7 +52,7 @@ pub(crate) fn check(
     config: &Config,
     paths: &Paths,
 ) -> Result<Filing, RunnerError> {
-    let folder = folder(request, filed_by)?;
+    let project_dir = project_dir(request, filed_by)?;
     let env = match filed_by {
         FiledBy::Shell => {
             let pairs = request.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -73,8 +73,8 @@ pub(crate) fn check(
     let spec = TaskSpec {
         title: title(request),
         prompt: request.prompt.trim().to_owned(),
-        workspace: mode(request, &folder, &env)?,
-        folder: folder.display().to_string(),
+        workspace: mode(request, &project_dir, &env)?,
+        project_dir: project_dir.display().to_string(),
         builder: role(builder)?,
         reviewers: reviewers.iter().map(role).collect::<Result<_, _>>()?,
         arbiter: request.arbiter.as_ref().map(role).transpose()?,
@@ -90,7 +90,7 @@ pub(crate) fn check(
     };
     // The pure checks, before anything is written.
     Task::new(spec.clone(), now())?;
-    let templates = project_templates::find(paths, &folder);
+    let templates = project_templates::find(paths, &project_dir);
     let templates: BTreeMap<String, String> =
         templates.into_iter().filter_map(|it| Some((it.name.to_owned(), it.text.ok()?))).collect();
     // A mistake in one is reported now, and not in the middle of the task.
@@ -143,20 +143,23 @@ fn new_id() -> String {
     format!("r-{}", digits.collect::<String>())
 }
 
-fn folder(request: &FileReviewRequest, filed_by: &FiledBy<'_>) -> Result<PathBuf, RunnerError> {
-    let wanted = Path::new(&request.folder);
+fn project_dir(request: &FileReviewRequest, filed_by: &FiledBy<'_>) -> Result<PathBuf, RunnerError> {
+    let wanted = Path::new(&request.project_dir);
     if !wanted.is_absolute() {
-        return Err(RunnerError::Invalid(format!("the directory must be an absolute path, not `{}`", request.folder)));
+        return Err(RunnerError::Invalid(format!(
+            "the directory must be an absolute path, not `{}`",
+            request.project_dir
+        )));
     }
-    let folder = wanted.canonicalize().map_err(|source| RunnerError::Read { path: wanted.to_owned(), source })?;
-    if !folder.is_dir() {
-        return Err(RunnerError::Invalid(format!("{} is not a directory", folder.display())));
+    let project_dir = wanted.canonicalize().map_err(|source| RunnerError::Read { path: wanted.to_owned(), source })?;
+    if !project_dir.is_dir() {
+        return Err(RunnerError::Invalid(format!("{} is not a directory", project_dir.display())));
     }
     match filed_by {
-        FiledBy::Browser { roots, .. } if !roots.iter().any(|root| folder.starts_with(root)) => {
-            Err(RunnerError::OutsideRoots(folder))
+        FiledBy::Browser { roots, .. } if !roots.iter().any(|root| project_dir.starts_with(root)) => {
+            Err(RunnerError::OutsideRoots(project_dir))
         }
-        _ => Ok(folder),
+        _ => Ok(project_dir),
     }
 }
 
@@ -171,8 +174,8 @@ fn title(request: &FileReviewRequest) -> String {
     short
 }
 
-/// The workspace, as far as the folder allows it.
-fn mode(request: &FileReviewRequest, folder: &Path, env: &Environment) -> Result<WorkspaceMode, RunnerError> {
+/// The workspace, as far as the directory allows it.
+fn mode(request: &FileReviewRequest, project_dir: &Path, env: &Environment) -> Result<WorkspaceMode, RunnerError> {
     let mode = match request.workspace.as_deref() {
         None | Some("" | "worktree") => WorkspaceMode::Worktree,
         Some("worktree_with_changes") => WorkspaceMode::WorktreeWithChanges,
@@ -182,9 +185,9 @@ fn mode(request: &FileReviewRequest, folder: &Path, env: &Environment) -> Result
             return Err(RunnerError::Invalid(message));
         }
     };
-    let state = workspace::inspect(folder, &env.variables())?;
+    let state = workspace::inspect(project_dir, &env.variables())?;
     state.check(
-        folder,
+        project_dir,
         match mode {
             WorkspaceMode::Worktree => workspace::Mode::Worktree,
             _ => workspace::Mode::WorktreeWithChanges,

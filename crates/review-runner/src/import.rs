@@ -19,7 +19,7 @@ pub struct ForeignTask {
     pub source: String,
     pub title: String,
     pub prompt: String,
-    pub folder: String,
+    pub project_dir: String,
     pub builder: String,
     pub reviewer: String,
     pub rounds: u32,
@@ -67,7 +67,7 @@ fn spec(task: &ForeignTask) -> TaskSpec {
     TaskSpec {
         title: if task.title.is_empty() { first_line(&task.prompt) } else { task.title.clone() },
         prompt: task.prompt.clone(),
-        folder: task.folder.clone(),
+        project_dir: task.project_dir.clone(),
         builder: role(&task.builder),
         reviewers: vec![role(&task.reviewer)],
         arbiter: None,

@@ -81,8 +81,9 @@ impl OpenTask {
     /// The directory that the builder changes, if it is the person's own: only one task may use it at a time. Snapshots see
     /// the whole repository.
     pub(crate) fn exclusive_dir(&self) -> Option<PathBuf> {
-        let folder = Path::new(&self.task.spec.folder);
-        let root = || Repository::find(folder).map_or_else(|| folder.to_owned(), |repository| repository.root);
+        let project_dir = Path::new(&self.task.spec.project_dir);
+        let root =
+            || Repository::find(project_dir).map_or_else(|| project_dir.to_owned(), |repository| repository.root);
         (self.task.spec.workspace == WorkspaceMode::InPlace).then(root)
     }
 }

@@ -20,8 +20,8 @@ pub struct ProjectTemplate {
 }
 
 /// The templates that a project has, trusted or not.
-pub fn find(paths: &Paths, folder: &Path) -> Vec<ProjectTemplate> {
-    let Some(dir) = ProjectFile::locate_prompts(paths, folder) else { return Vec::new() };
+pub fn find(paths: &Paths, project_dir: &Path) -> Vec<ProjectTemplate> {
+    let Some(dir) = ProjectFile::locate_prompts(paths, project_dir) else { return Vec::new() };
     let trusted = TrustStore::load(&paths.trust()).unwrap_or_default();
     let mut found = Vec::new();
     for (name, _) in TEMPLATES {

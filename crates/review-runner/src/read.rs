@@ -135,7 +135,7 @@ pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task, journal: &[
     ReviewSummaryView {
         id: dir.id().to_owned(),
         title: Excerpt::new(&spec.title).as_str().to_owned(),
-        folder: spec.folder.clone(),
+        project_dir: spec.project_dir.clone(),
         phase: phase(&task.phase),
         // Errors of agents and commands may hold secrets.
         status: Excerpt::new(&sentences::status(task)).as_str().to_owned(),

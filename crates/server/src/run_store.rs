@@ -213,8 +213,8 @@ mod tests {
 
     /// A store with one registered run, and the lock of its agent.
     fn store_with_run() -> (tempfile::TempDir, Paths, RunStore, Relay, File) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let paths = Paths::resolve(&EnvSnapshot::default(), Some(folder.path())).expect("paths");
+        let dir = tempfile::tempdir().expect("a directory");
+        let paths = Paths::resolve(&EnvSnapshot::default(), Some(dir.path())).expect("paths");
         paths.create().expect("the state directory");
         std::fs::create_dir_all(paths.state().join("runs")).expect("a directory");
         let lock = File::create(paths.state().join("runs/0190aaaa.lock")).expect("a lock");
@@ -222,12 +222,12 @@ mod tests {
         let upstreams = BTreeMap::from([("openai".to_owned(), "https://models.example/v1".to_owned())]);
         store.register(&relay, RUN, &upstreams).expect("a run");
         store.set_address(RUN, Some(([127, 0, 0, 1], 8787).into()), None);
-        (folder, paths, store, relay, lock)
+        (dir, paths, store, relay, lock)
     }
 
     #[test]
     fn the_key_of_a_run_is_valid_until_the_run_ends() {
-        let (_folder, paths, store, relay_before, lock) = store_with_run();
+        let (_dir, paths, store, relay_before, lock) = store_with_run();
         flock(&lock, FlockOperation::LockExclusive).expect("the agent starts");
         store.end_exited(&relay_before);
         assert!(relay_before.is_active_run(RUN));
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_run_ends_with_its_agent_if_belay_run_was_killed() {
-        let (_folder, paths, store, relay_before, lock) = store_with_run();
+        let (_dir, paths, store, relay_before, lock) = store_with_run();
         store.end_exited(&relay_before);
         assert!(relay_before.is_active_run(RUN), "its agent has not started yet");
         flock(&lock, FlockOperation::LockExclusive).expect("the agent starts");

@@ -87,7 +87,7 @@ pub(crate) fn review_place(task: &ReviewSummaryView) -> String {
         let reviewers: Vec<String> = task.reviewers.iter().map(|role| agent(role)).collect();
         agents.push_str(&format!(", reviewed by {}", reviewers.join(", ")));
     }
-    let project = task.folder.trim_end_matches('/').rsplit('/').next().filter(|project| !project.is_empty());
+    let project = task.project_dir.trim_end_matches('/').rsplit('/').next().filter(|project| !project.is_empty());
     ["Review"].into_iter().chain(project).chain([&*agents]).collect::<Vec<_>>().join(" · ")
 }
 

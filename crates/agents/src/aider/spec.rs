@@ -18,7 +18,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     tools: &ToolTable::EMPTY,
     transcripts: Some(&TranscriptSpec {
         roots: |dirs| vec![dirs.home.join(HISTORY_FILE)],
-        in_project: |folder| folder.ancestors().map(|folder| folder.join(HISTORY_FILE)).collect(),
+        in_project: |dir| dir.ancestors().map(|dir| dir.join(HISTORY_FILE)).collect(),
         formats: &[&transcript::AiderFormat],
     }),
     hooks: None,

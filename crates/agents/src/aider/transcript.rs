@@ -54,11 +54,11 @@ struct AiderParser {
 
 impl AiderParser {
     fn new(path: &Path) -> Self {
-        let project = path.parent().map(|folder| folder.to_string_lossy().into_owned());
+        let project = path.parent().map(|dir| dir.to_string_lossy().into_owned());
         Self {
             name: path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned(),
             transcript: path.to_string_lossy().into_owned(),
-            project: project.filter(|folder| !folder.is_empty()),
+            project: project.filter(|dir| !dir.is_empty()),
             chat: None,
             model: None,
             prompt: String::new(),

@@ -24,12 +24,12 @@ pub(super) fn first_dialog(context: &LaunchContext<'_>) -> Option<String> {
     if state["hasCompletedOnboarding"] != true {
         return Some("theme and login, at the first start of Claude Code".to_owned());
     }
-    let is_trusted = context.folder.ancestors().any(|folder| {
-        let project = state["projects"].get(folder.to_string_lossy().as_ref());
+    let is_trusted = context.dir.ancestors().any(|dir| {
+        let project = state["projects"].get(dir.to_string_lossy().as_ref());
         project.is_some_and(|project| project["hasTrustDialogAccepted"] == true)
     });
     if !is_trusted {
-        return Some(format!("does Claude Code trust {}?", context.folder.display()));
+        return Some(format!("does Claude Code trust {}?", context.dir.display()));
     }
     let key = context.env_var("ANTHROPIC_API_KEY")?;
     let shown = key.char_indices().rev().nth(KEY_CHARS - 1).map_or(key.as_str(), |(at, _)| &key[at..]);

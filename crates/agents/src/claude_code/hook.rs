@@ -76,8 +76,8 @@ fn unreported(line: &str) -> Option<Unreported> {
 /// The file of a sub-agent, next to the parent's file that its hooks name.
 fn sub_agent_file(file: &str, agent: &str) -> Option<String> {
     let plain = agent.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let folder = file.strip_suffix(".jsonl").filter(|_| plain)?;
-    Some(format!("{folder}/subagents/agent-{agent}.jsonl"))
+    let dir = file.strip_suffix(".jsonl").filter(|_| plain)?;
+    Some(format!("{dir}/subagents/agent-{agent}.jsonl"))
 }
 
 fn call_ending(kind: ToolKind, response: &Value, text: &str, failed: bool) -> CallEnding {

@@ -84,7 +84,7 @@ fn typed_settings(context: &LaunchContext<'_>, args: &mut Vec<OsString>) -> Valu
     }
     let found = typed.last().and_then(|(_, last)| match last.trim_start().starts_with('{') {
         true => serde_json::from_str(last).ok(),
-        false => read_json(&context.folder.join(last)),
+        false => read_json(&context.dir.join(last)),
     });
     // Claude Code itself reports settings that cannot be read.
     let Some(found) = found.filter(Value::is_object) else { return json!({}) };
@@ -101,7 +101,7 @@ type SettingsLayer = (Value, Option<PathBuf>);
 fn layers(context: &LaunchContext<'_>, typed: &Value) -> Vec<SettingsLayer> {
     let home: PathBuf =
         context.env_var("CLAUDE_CONFIG_DIR").map_or_else(|| context.user.home.join(".claude"), Into::into);
-    let here = context.folder.join(".claude");
+    let here = context.dir.join(".claude");
     let files = [
         ("local", context.project().join(".claude/settings.local.json")),
         ("local", here.join("settings.local.json")),

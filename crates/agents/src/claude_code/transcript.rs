@@ -149,8 +149,8 @@ impl ClaudeCodeParser {
         };
         if let Some(agent) = stem.strip_prefix("agent-") {
             reader.agent = Some(agent.to_owned());
-            let folder = path.parent().filter(|folder| folder.ends_with("subagents")).and_then(Path::parent);
-            if let Some(session) = folder.and_then(Path::file_name) {
+            let dir = path.parent().filter(|dir| dir.ends_with("subagents")).and_then(Path::parent);
+            if let Some(session) = dir.and_then(Path::file_name) {
                 reader.belongs_to(&session.to_string_lossy());
             }
         }

@@ -24,8 +24,8 @@ fn input(name: &str, arguments: &str, script: &str) -> Option<Value> {
     match name {
         "exec_command" => {
             input.insert("command".to_owned(), Value::String(string_field(arguments, "cmd")?));
-            if let Some(folder) = string_field(arguments, "workdir") {
-                input.insert("workdir".to_owned(), Value::String(folder));
+            if let Some(dir) = string_field(arguments, "workdir") {
+                input.insert("workdir".to_owned(), Value::String(dir));
             }
         }
         "write_stdin" => {

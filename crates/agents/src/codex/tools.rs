@@ -99,12 +99,12 @@ fn is_shell(program: &str) -> bool {
 }
 
 /// Input of the older built-in shell tool.
-pub(super) fn local_shell(command: Vec<String>, folder: Option<String>) -> Value {
+pub(super) fn local_shell(command: Vec<String>, dir: Option<String>) -> Value {
     let command = Value::Array(command.into_iter().map(Value::String).collect());
     let mut map = Map::new();
     map.insert("command".to_owned(), script(&command).map_or(command, Value::String));
-    if let Some(folder) = folder {
-        map.insert("workdir".to_owned(), Value::String(folder));
+    if let Some(dir) = dir {
+        map.insert("workdir".to_owned(), Value::String(dir));
     }
     Value::Object(map)
 }

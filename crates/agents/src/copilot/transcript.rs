@@ -60,11 +60,11 @@ struct CopilotParser {
 impl CopilotParser {
     fn new(path: &Path) -> Self {
         // `<session>/events.jsonl`, or `<session>.jsonl` in early versions.
-        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let dir = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let stem = file_stem(path);
         Self {
             transcript: path.to_string_lossy().into_owned(),
-            main: SessionKey::new(ID, if stem == "events" { folder } else { stem }),
+            main: SessionKey::new(ID, if stem == "events" { dir } else { stem }),
             usage: None,
             seen_calls: RecentIds::default(),
             final_text: None,

@@ -12,17 +12,17 @@ pub(super) fn first_dialog(context: &LaunchContext<'_>) -> Option<String> {
     if headless || context.env_var("GEMINI_CLI_TRUST_WORKSPACE").as_deref() == Some("true") {
         return None;
     }
-    let folder = context.user.home.join(".gemini");
-    let settings = read_json(&folder.join("settings.json")).unwrap_or_default();
+    let dir = context.user.home.join(".gemini");
+    let settings = read_json(&dir.join("settings.json")).unwrap_or_default();
     if settings.pointer("/security/folderTrust/enabled") == Some(&Value::Bool(false)) {
         return None;
     }
-    let rules = read_json(&folder.join("trustedFolders.json")).unwrap_or_default();
+    let rules = read_json(&dir.join("trustedFolders.json")).unwrap_or_default();
     let covers = |(path, rule): (&String, &Value)| match rule.as_str() {
-        Some("TRUST_FOLDER") => context.folder.starts_with(path),
-        Some("TRUST_PARENT") => Path::new(path).parent().is_some_and(|parent| context.folder.starts_with(parent)),
-        _ => context.folder == Path::new(path),
+        Some("TRUST_FOLDER") => context.dir.starts_with(path),
+        Some("TRUST_PARENT") => Path::new(path).parent().is_some_and(|parent| context.dir.starts_with(parent)),
+        _ => context.dir == Path::new(path),
     };
     let is_decided = rules.as_object().is_some_and(|rules| rules.iter().any(covers));
-    (!is_decided).then(|| format!("does Gemini CLI trust {}?", context.folder.display()))
+    (!is_decided).then(|| format!("does Gemini CLI trust {}?", context.dir.display()))
 }

@@ -138,11 +138,11 @@ struct GeminiParser {
 impl GeminiParser {
     fn new(path: &Path) -> Self {
         // `~/.gemini/tmp/<project>/chats/session-....jsonl`
-        let folder = path.parent().filter(|folder| folder.ends_with("chats")).and_then(Path::parent);
-        let root = folder.and_then(|folder| {
-            belay_fs::read_regular_text(&folder.join(".project_root"), belay_fs::Links::Refuse, 4096).ok()
+        let dir = path.parent().filter(|dir| dir.ends_with("chats")).and_then(Path::parent);
+        let root = dir.and_then(|dir| {
+            belay_fs::read_regular_text(&dir.join(".project_root"), belay_fs::Links::Refuse, 4096).ok()
         });
-        let name = folder.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        let name = dir.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         Self {
             transcript: path.to_string_lossy().into_owned(),
             project: root.map(|root| root.trim().to_owned()).filter(|root| !root.is_empty()).or(name),

@@ -177,15 +177,15 @@ fn collect_commands(value: &Value, found: &mut BTreeSet<String>) {
 /// Copilot denies every tool and Gemini CLI sends no request after a hook that does not succeed.
 #[test]
 fn every_installed_command_succeeds_if_belay_is_missing_or_not_executable_or_killed() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a directory");
     let script = |name: &str, mode: u32, text: &str| {
-        let path = folder.path().join(name);
+        let path = dir.path().join(name);
         std::fs::write(&path, text).expect("a file");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("permissions");
         path.display().to_string()
     };
     let programs = [
-        folder.path().join("belay-missing").display().to_string(),
+        dir.path().join("belay-missing").display().to_string(),
         script("belay-not-executable", 0o644, "#!/bin/sh\necho no\n"),
         script("belay-killed", 0o755, "#!/bin/sh\nkill -9 $$\n"),
         script("belay it's failing", 0o755, "#!/bin/sh\nexit 2\n"),

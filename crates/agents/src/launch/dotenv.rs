@@ -16,15 +16,15 @@ struct EnvFile {
 
 impl LaunchCommand {
     /// Sets a variable to the proxy's URL of an upstream. The user's own value, from the environment or a file, becomes
-    /// the upstream. `folder` is the agent's own, such as `.gemini`.
+    /// the upstream. `dir` is the agent's own, such as `.gemini`.
     pub(crate) fn set_base_url_or_env_file(
         &mut self,
         context: &LaunchContext<'_>,
-        folder: &str,
+        dir: &str,
         (variable, upstream, below): (&str, &str, &str),
     ) {
         let Some(base) = context.proxy_url(upstream) else { return };
-        let file = EnvFile::find(context, folder).filter(|_| context.env_var(variable).is_none());
+        let file = EnvFile::find(context, dir).filter(|_| context.env_var(variable).is_none());
         let named = file.and_then(|file| Some((value(&file.path, variable)?, file)));
         let Some((url, file)) = named else { return self.set_base_url(context, variable, upstream, below) };
         if file.belongs_to_user {
@@ -37,11 +37,10 @@ impl LaunchCommand {
 
 impl EnvFile {
     /// The first existing file, from the project upwards.
-    fn find(context: &LaunchContext<'_>, folder: &str) -> Option<Self> {
+    fn find(context: &LaunchContext<'_>, dir: &str) -> Option<Self> {
         let home = context.user.home.as_path();
-        let folders = context.folder.ancestors().chain([home]);
-        let files =
-            folders.flat_map(|above| [above.join(folder).join(".env"), above.join(".env")].map(|path| (above, path)));
+        let dirs = context.dir.ancestors().chain([home]);
+        let files = dirs.flat_map(|above| [above.join(dir).join(".env"), above.join(".env")].map(|path| (above, path)));
         let found = files.into_iter().find(|(_, path)| path.exists());
         found.map(|(place, path)| Self { path, belongs_to_user: place == home })
     }

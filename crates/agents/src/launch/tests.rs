@@ -17,7 +17,7 @@ fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsStrin
         belay: Some(&BelayCommand::new("/usr/bin/belay")),
         user: &user,
         args: &args,
-        folder: &home.path().join("project"),
+        dir: &home.path().join("project"),
         scratch: Path::new("/state/runs/0190-run"),
     };
     let launch = launch(&context);
@@ -50,7 +50,7 @@ fn dialog(agent: &str, file: (&str, &str), lookup: fn(&str) -> Option<OsString>,
         belay: None,
         user: &user,
         args: &args,
-        folder: &home.path().join("project"),
+        dir: &home.path().join("project"),
         scratch: Path::new("/state/runs/0190-run"),
     };
     launch(&context).dialog.map(|text| text.replace(&home.path().display().to_string(), "~"))
@@ -63,13 +63,13 @@ fn the_first_dialog_of_claude_code_is_known_from_its_state_file() {
         dialog("claude-code", (".claude.json", state), lookup, args)
     };
     assert!(of("{}", nothing, &[]).unwrap().contains("login"));
-    let trusts = |folder: &str| {
-        format!(r#"{{"hasCompletedOnboarding":true,"projects":{{"{folder}":{{"hasTrustDialogAccepted":true}}}}}}"#)
+    let trusts = |dir: &str| {
+        format!(r#"{{"hasCompletedOnboarding":true,"projects":{{"{dir}":{{"hasTrustDialogAccepted":true}}}}}}"#)
     };
     assert_eq!(of(&trusts("/elsewhere"), nothing, &[]).unwrap(), "does Claude Code trust ~/project?");
     assert_eq!(of(&trusts("/elsewhere"), nothing, &["-p", "Fix it"]), None, "without a terminal it asks nothing");
     assert_eq!(of(&trusts("{home}/project"), nothing, &[]), None);
-    assert_eq!(of(&trusts("{home}"), nothing, &[]), None, "a folder above it");
+    assert_eq!(of(&trusts("{home}"), nothing, &[]), None, "a directory above it");
     assert!(of(&trusts("{home}"), key, &[]).unwrap().contains("ANTHROPIC_API_KEY"));
     let answers = r#""customApiKeyResponses":{"approved":["0123456789abcdefghij"]},"projects""#;
     assert_eq!(of(&trusts("{home}").replace(r#""projects""#, answers), key, &[]), None);
@@ -78,14 +78,13 @@ fn the_first_dialog_of_claude_code_is_known_from_its_state_file() {
 
 #[test]
 fn the_trust_dialog_of_gemini_cli_is_known_from_its_files() {
-    let folders =
-        |rules: &str, args: &[&str]| dialog("gemini-cli", (".gemini/trustedFolders.json", rules), nothing, args);
-    assert_eq!(folders("{}", &[]).unwrap(), "does Gemini CLI trust ~/project?");
-    assert_eq!(folders("{}", &["--skip-trust"]), None);
-    assert_eq!(folders(r#"{"{home}":"TRUST_FOLDER"}"#, &[]), None);
-    assert_eq!(folders(r#"{"{home}/other":"TRUST_PARENT"}"#, &[]), None);
-    assert_eq!(folders(r#"{"{home}/project":"DO_NOT_TRUST"}"#, &[]), None, "it was answered");
-    assert!(folders(r#"{"{home}":"DO_NOT_TRUST"}"#, &[]).is_some());
+    let dirs = |rules: &str, args: &[&str]| dialog("gemini-cli", (".gemini/trustedFolders.json", rules), nothing, args);
+    assert_eq!(dirs("{}", &[]).unwrap(), "does Gemini CLI trust ~/project?");
+    assert_eq!(dirs("{}", &["--skip-trust"]), None);
+    assert_eq!(dirs(r#"{"{home}":"TRUST_FOLDER"}"#, &[]), None);
+    assert_eq!(dirs(r#"{"{home}/other":"TRUST_PARENT"}"#, &[]), None);
+    assert_eq!(dirs(r#"{"{home}/project":"DO_NOT_TRUST"}"#, &[]), None, "it was answered");
+    assert!(dirs(r#"{"{home}":"DO_NOT_TRUST"}"#, &[]).is_some());
     let off = r#"{"security":{"folderTrust":{"enabled":false}}}"#;
     assert_eq!(dialog("gemini-cli", (".gemini/settings.json", off), nothing, &[]), None);
 }
@@ -305,11 +304,11 @@ fn a_gateway_in_opencodes_files_stays_the_one_that_is_asked() {
 
 #[test]
 fn a_gateway_in_a_file_of_variables_stays_the_one_that_is_asked() {
-    for (agent, folder, variable, name) in
+    for (agent, dir, variable, name) in
         [("gemini", ".gemini", "GOOGLE_GEMINI_BASE_URL", "gemini"), ("qwen", ".qwen", "OPENAI_BASE_URL", "openai")]
     {
         let own = format!("# Ours.\nKEY=x\nexport {variable} = \"https://llm.corp/v1\" # the gateway\n");
-        let (file, project) = (format!("{folder}/.env"), "project/.env");
+        let (file, project) = (format!("{dir}/.env"), "project/.env");
         let users = shown(agent, &[(&file, &own)], nothing, &[]);
         assert!(users.contains(&format!("upstream {name} https://llm.corp/v1")), "{users}");
         assert!(

@@ -42,7 +42,7 @@ fn hooks(context: &LaunchContext<'_>, belay: &BelayCommand, launch: &mut LaunchC
         );
         return launch.notes.push(note);
     }
-    let folder = context.scratch.join("opencode");
+    let dir = context.scratch.join("opencode");
     let mut source = plugin(belay);
     // opencode also waits for a package in the user's directory. Its commands must not inherit the npm settings.
     for (variable, value) in [("npm_config_fetch_retries", "0"), ("npm_config_fetch_timeout", "10000")] {
@@ -51,14 +51,14 @@ fn hooks(context: &LaunchContext<'_>, belay: &BelayCommand, launch: &mut LaunchC
             source.push_str(&format!("\ndelete process.env.{variable};\n"));
         }
     }
-    launch.files.push((folder.join("plugin/belay.js"), source));
+    launch.files.push((dir.join("plugin/belay.js"), source));
     // Before it loads a plugin, opencode downloads a package for every configuration directory that lacks it: at every
     // run, and offline that takes minutes. Our plugin does not need it, so the lock files of an installed package are
     // created.
     let installed = json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } });
-    launch.files.push((folder.join("package-lock.json"), installed.to_string()));
-    launch.files.push((folder.join("node_modules/.package-lock.json"), "{}".to_owned()));
-    launch.set_env(CONFIG_CONTENT_VAR, folder.display().to_string());
+    launch.files.push((dir.join("package-lock.json"), installed.to_string()));
+    launch.files.push((dir.join("node_modules/.package-lock.json"), "{}".to_owned()));
+    launch.set_env(CONFIG_CONTENT_VAR, dir.display().to_string());
 }
 
 /// Base URLs of all providers, including those that the user added.
@@ -91,10 +91,10 @@ fn files(context: &LaunchContext<'_>) -> Vec<Value> {
     let config = context.env_var("XDG_CONFIG_HOME").map_or_else(|| context.user.home.join(".config"), Into::into);
     // From the root of the project down to here: the nearest one wins.
     let project = context.project();
-    let inside = context.folder.ancestors().take_while(|folder| folder.starts_with(&project)).collect::<Vec<_>>();
-    let inside = inside.iter().rev().flat_map(|folder| [folder.to_path_buf(), folder.join(".opencode")]);
-    let folders = std::iter::once(config.join("opencode")).chain(inside);
-    let files = folders.flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
+    let inside = context.dir.ancestors().take_while(|dir| dir.starts_with(&project)).collect::<Vec<_>>();
+    let inside = inside.iter().rev().flat_map(|dir| [dir.to_path_buf(), dir.join(".opencode")]);
+    let dirs = std::iter::once(config.join("opencode")).chain(inside);
+    let files = dirs.flat_map(|dir| ["opencode.json", "opencode.jsonc"].map(|name| dir.join(name)));
     let own = context.env_var("OPENCODE_CONFIG").map(std::path::PathBuf::from);
     files.chain(own).filter_map(|file| read_json(&file)).collect()
 }

@@ -49,14 +49,12 @@ fn with_uuid_version_4(run: &str) -> String {
 
 /// Points Qwen Code at the proxy, unless its arguments or settings take precedence. The environment overrides settings.
 fn route_through_proxy(context: &LaunchContext<'_>, launch: &mut LaunchCommand) {
-    let settings = |folder: &std::path::Path| read_json(&folder.join(".qwen/settings.json")).unwrap_or_default();
-    let (user, project) = (settings(&context.user.home), settings(context.folder));
+    let settings = |dir: &std::path::Path| read_json(&dir.join(".qwen/settings.json")).unwrap_or_default();
+    let (user, project) = (settings(&context.user.home), settings(context.dir));
     let own = base_url_in(&user).filter(|_| context.env_var(BASE_URL).is_none());
     let instead = if context.has_flag(&["--openai-base-url"]) {
         Some("--openai-base-url is given")
-    } else if context.env_var(BASE_URL).is_none()
-        && context.folder != context.user.home
-        && base_url_in(&project).is_some()
+    } else if context.env_var(BASE_URL).is_none() && context.dir != context.user.home && base_url_in(&project).is_some()
     {
         // Only the agent knows whether the project is trusted and its settings apply.
         Some("the project's settings name the model API")

@@ -6,8 +6,8 @@ use super::*;
 use crate::transcript::ReadStats;
 
 fn read(text: &str) -> (Vec<Event>, ReadStats) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("one__session.jsonl");
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("one__session.jsonl");
     std::fs::File::create(&path).and_then(|mut file| file.write_all(text.as_bytes())).expect("written");
     let mut events = Vec::new();
     let stats = ToolCallFormat.read(&path, &mut |event| events.push(event)).expect("readable");

@@ -42,14 +42,14 @@ fn main() {
     match args.first().map(String::as_str) {
         Some("bare") => bare::serve(Path::new(&args[1])),
         sessions => {
-            let folder = tempfile::tempdir().unwrap();
+            let dir = tempfile::tempdir().unwrap();
             // An unpinned process is woken on a core that may be asleep, which adds much system time.
-            beside_bare_sqlite(&folder.path().join("free"), "left free");
+            beside_bare_sqlite(&dir.path().join("free"), "left free");
             if share_one_core() {
-                beside_bare_sqlite(&folder.path().join("one"), "on one core");
+                beside_bare_sqlite(&dir.path().join("one"), "on one core");
             }
-            in_process(&folder.path().join("engine"));
-            many_sessions(folder.path(), sessions.map_or(100_000, |sessions| sessions.parse().unwrap()));
+            in_process(&dir.path().join("engine"));
+            many_sessions(dir.path(), sessions.map_or(100_000, |sessions| sessions.parse().unwrap()));
         }
     }
 }
@@ -118,11 +118,11 @@ fn event(session: usize, n: usize) -> Event {
 }
 
 /// Both servers, all on one core or left to the system.
-fn beside_bare_sqlite(folder: &Path, where_they_run: &str) {
-    std::fs::create_dir(folder).unwrap();
-    let home = folder.join("ours");
+fn beside_bare_sqlite(dir: &Path, where_they_run: &str) {
+    std::fs::create_dir(dir).unwrap();
+    let home = dir.join("ours");
     let _ours = Server::belay(&home);
-    let bare_home = folder.join("bare");
+    let bare_home = dir.join("bare");
     std::fs::create_dir(&bare_home).unwrap();
     let _bare = Server::start(Command::new(std::env::current_exe().unwrap()).arg("bare").arg(&bare_home));
     let patience = Duration::from_secs(30);
@@ -184,9 +184,9 @@ fn observe(client: &mut Client, event: &Event) -> Duration {
 }
 
 /// The engine by itself, to tell what of the above is the way there and back.
-fn in_process(folder: &Path) {
-    std::fs::create_dir(folder).unwrap();
-    let store = belay_store::open(&StoreUrl::local(folder.join("belay.db")), Access::Write).unwrap();
+fn in_process(dir: &Path) {
+    std::fs::create_dir(dir).unwrap();
+    let store = belay_store::open(&StoreUrl::local(dir.join("belay.db")), Access::Write).unwrap();
     let mut engine = Engine::new(store, EngineOptions::default());
     let mut took: Vec<Duration> = (0..REQUESTS)
         .map(|n| event(n % 8, n / 8))
@@ -242,8 +242,8 @@ fn row(name: &str, took: &mut [Duration], beside: Option<&[Duration]>) {
     println!("{name:<52} {:>7.1} us {:>7.1} us {ratio:>7}", at(took, 50), at(took, 99));
 }
 
-fn many_sessions(folder: &Path, sessions: usize) {
-    let home: PathBuf = folder.join("many");
+fn many_sessions(dir: &Path, sessions: usize) {
+    let home: PathBuf = dir.join("many");
     paths(&home).create().unwrap();
     let store = belay_store::open(&StoreUrl::local(paths(&home).database()), Access::Write).unwrap();
     let mut engine = Engine::new(store, EngineOptions::default());

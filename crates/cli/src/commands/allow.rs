@@ -45,9 +45,9 @@ pub(crate) fn run(context: &Context, args: &AllowArgs) -> CommandResult {
         DecideRequest::new(row.session, decision).note(&args.note).by(decide::user(context)).caller(Some(caller));
     let outcome = backend.decide(&request)?;
     let view = backend.session(&request.session)?;
-    let folder = view.project.or(view.cwd).map(PathBuf::from).filter(|folder| folder.is_dir());
-    let written = match folder.filter(|_| !args.session_only) {
-        Some(folder) => allow_in_project(context, &folder, &finding)?,
+    let dir = view.project.or(view.cwd).map(PathBuf::from).filter(|dir| dir.is_dir());
+    let written = match dir.filter(|_| !args.session_only) {
+        Some(dir) => allow_in_project(context, &dir, &finding)?,
         None => None,
     };
     if context.out.json {
@@ -70,8 +70,8 @@ pub(crate) fn run(context: &Context, args: &AllowArgs) -> CommandResult {
 
 /// Adds the finding's pair to the project's file and trusts the new content. A file that is not trusted is left alone:
 /// trusting it here would trust the rest of it, too.
-fn allow_in_project(context: &Context, folder: &Path, finding: &Finding) -> Result<Option<PathBuf>, CommandError> {
-    let path = ProjectFile::locate(&context.paths, folder).unwrap_or_else(|| folder.join(PROJECT_FILE));
+fn allow_in_project(context: &Context, dir: &Path, finding: &Finding) -> Result<Option<PathBuf>, CommandError> {
+    let path = ProjectFile::locate(&context.paths, dir).unwrap_or_else(|| dir.join(PROJECT_FILE));
     let list = context.paths.trust();
     let cannot_read = |error| CommandError::new(format!("cannot read {}", list.display())).cause(error);
     let mut trusted = TrustStore::load(&list).map_err(cannot_read)?;

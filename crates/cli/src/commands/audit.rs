@@ -12,7 +12,7 @@ use belay_audit::replay::ReplayOptions;
 use belay_audit::report::LabelStyle;
 use belay_audit::run::AuditItem;
 use belay_audit::{Collector, Discovery, Progress, RuleSet, SearchScope, SessionFilter, Tuning, find};
-use belay_config::{EnvSnapshot, Loader, RulesByFolder};
+use belay_config::{EnvSnapshot, Loader, RulesByDir};
 use belay_core::{Rules, Timestamp};
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
     let variants = variants(context, args)?;
     let zone = TimeZone::system();
     let settings = ReplayOptions { variants: &variants, zone: zone.clone(), keep_notices: context.out.json };
-    let filter = SessionFilter { since, project: args.project.as_deref().map(folder) };
+    let filter = SessionFilter { since, project: args.project.as_deref().map(dir) };
     let names = if args.paths.is_empty() { LabelStyle::Ids } else { LabelStyle::Files };
     let out = context.out.json.then(|| BufWriter::new(io::stdout()));
     let mut tuning = Tuning::default();
@@ -177,22 +177,22 @@ fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<RuleSet>, Command
         return Ok(vec![of_file(path)?]);
     }
     let (paths, env, sink) = (context.paths.clone(), context.env.clone(), context.diagnostic_sink());
-    let sets = RulesByFolder::new(paths, env, context.flags()?, sink);
-    Ok(vec![RuleSet { name: "yours".to_owned(), rules: Box::new(move |folder| sets.for_folder(folder)) }])
+    let sets = RulesByDir::new(paths, env, context.flags()?, sink);
+    Ok(vec![RuleSet { name: "yours".to_owned(), rules: Box::new(move |dir| sets.for_dir(dir)) }])
 }
 
 /// Writes the page atomically.
 fn write_page(path: &Path, page: &str) -> Result<(), CommandError> {
     let fail = |error: io::Error| CommandError::new(format!("cannot write {}", path.display())).cause(error);
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(fail)?;
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        fs::create_dir_all(dir).map_err(fail)?;
     }
     // The current directory may be a repository, and the name a link that it contains.
     belay_fs::replace_file(path, page.as_bytes(), belay_fs::FileMode::Keep).map_err(fail)
 }
 
 /// Makes relative directories absolute; a bare name stays a project name.
-fn folder(text: &str) -> String {
+fn dir(text: &str) -> String {
     let path = Path::new(text);
     let named = path.components().count() == 1 && !matches!(text, "." | "..") && !text.ends_with('/');
     match fs::canonicalize(path) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use belay_config::RulesByFolder;
+use belay_config::RulesByDir;
 use belay_core::event::{Caller, OperatorDecision};
 use belay_core::rules::{BudgetRules, usd_to_micros};
 use belay_core::{Rules, SessionKey, format};
@@ -201,8 +201,8 @@ fn all(context: &Context) -> CommandResult {
 /// The rules of sessions in the current directory.
 pub(super) fn rules_here(context: &Context) -> Result<Arc<Rules>, CommandError> {
     let (paths, env) = (context.paths.clone(), context.env.clone());
-    let rules = RulesByFolder::new(paths, env, context.flags()?, Box::new(|_| {}));
-    Ok(rules.for_folder(std::env::current_dir().ok().as_deref()))
+    let rules = RulesByDir::new(paths, env, context.flags()?, Box::new(|_| {}));
+    Ok(rules.for_dir(std::env::current_dir().ok().as_deref()))
 }
 
 /// The configured limits. `None` if there are none and the listed sessions have budgets of their own.

@@ -35,11 +35,11 @@ pub(crate) struct ManArgs {
 pub(crate) fn man(context: &Context, args: &ManArgs) -> CommandResult {
     match &args.out {
         None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?,
-        Some(folder) => {
-            let cannot = |error| CommandError::new(format!("cannot write to {}", folder.display())).cause(error);
-            std::fs::create_dir_all(folder).map_err(cannot)?;
-            clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?;
-            context.out.info(format!("Wrote the manual pages to {}.", folder.display()));
+        Some(dir) => {
+            let cannot = |error| CommandError::new(format!("cannot write to {}", dir.display())).cause(error);
+            std::fs::create_dir_all(dir).map_err(cannot)?;
+            clap_mangen::generate_to(Cli::command(), dir).map_err(cannot)?;
+            context.out.info(format!("Wrote the manual pages to {}.", dir.display()));
         }
     }
     Ok(ExitStatus::Done)

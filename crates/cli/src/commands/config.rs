@@ -206,12 +206,12 @@ fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> Comm
 
 /// The project's file, or the path of a new one.
 fn project_file(context: &Context) -> Result<std::path::PathBuf, CommandError> {
-    let folder = std::env::current_dir()?;
-    Ok(ProjectFile::locate(&context.paths, &folder).unwrap_or_else(|| folder.join(PROJECT_FILE)))
+    let dir = std::env::current_dir()?;
+    Ok(ProjectFile::locate(&context.paths, &dir).unwrap_or_else(|| dir.join(PROJECT_FILE)))
 }
 
 fn path(context: &Context) -> CommandResult {
-    let project = std::env::current_dir().ok().and_then(|folder| ProjectFile::locate(&context.paths, &folder));
+    let project = std::env::current_dir().ok().and_then(|dir| ProjectFile::locate(&context.paths, &dir));
     let rows = [
         ("user", Some(context.paths.config_file().to_path_buf())),
         ("project", project),

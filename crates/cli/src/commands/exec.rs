@@ -93,7 +93,7 @@ pub(crate) fn run(context: &Context, args: &ExecArgs) -> CommandResult {
     if prompt.trim().is_empty() {
         return Err(CommandError::usage("the prompt is empty"));
     }
-    let folder = args.dir.canonicalize().map_err(|error| {
+    let dir = args.dir.canonicalize().map_err(|error| {
         CommandError::new(format!("cannot access the directory {}", args.dir.display())).cause(error)
     })?;
     let headless_run = HeadlessRun {
@@ -101,7 +101,7 @@ pub(crate) fn run(context: &Context, args: &ExecArgs) -> CommandResult {
         program: configured_program(context, &args.agent),
         args: args.args.clone(),
         prompt,
-        folder,
+        dir,
         access: args.access.map(Into::into),
         model: args.model.clone(),
         resume: args.resume.clone(),

@@ -24,9 +24,9 @@ use crate::exit_status::ExitStatus;
 pub(crate) enum ImportCommand {
     /// From heartbeat: .heartbeat.yml, HEARTBEAT_* and .heartbeat/patterns.
     Heartbeat {
-        /// The project's folder; the current one without it.
+        /// The project's directory; the current one without it.
         #[arg(default_value = ".")]
-        folder: PathBuf,
+        dir: PathBuf,
         /// Show what would be written, and write nothing.
         #[arg(long)]
         dry_run: bool,
@@ -36,18 +36,18 @@ pub(crate) enum ImportCommand {
     },
     /// From loop, the review dashboard: LOOP_*, its finished tasks and their files.
     Loop {
-        /// The folder its server ran in; the current one without it.
+        /// The directory its server ran in; the current one without it.
         #[arg(default_value = ".")]
-        folder: PathBuf,
+        dir: PathBuf,
         /// Show what would be written, and write nothing.
         #[arg(long)]
         dry_run: bool,
     },
     /// From Loop Watchdog: LOOP_WATCHDOG_* and the sessions in its state.json.
     LoopWatchdog {
-        /// The folder its server ran in; the current one without it.
+        /// The directory its server ran in; the current one without it.
         #[arg(default_value = ".")]
-        folder: PathBuf,
+        dir: PathBuf,
         /// Show what would be written, and write nothing.
         #[arg(long)]
         dry_run: bool,
@@ -56,35 +56,35 @@ pub(crate) enum ImportCommand {
 
 pub(crate) fn run(context: &Context, command: &ImportCommand) -> CommandResult {
     match command {
-        ImportCommand::Heartbeat { folder, dry_run, webhook } => {
-            let mapped = heartbeat::import::settings(folder, &context.env, *webhook)?;
+        ImportCommand::Heartbeat { dir, dry_run, webhook } => {
+            let mapped = heartbeat::import::settings(dir, &context.env, *webhook)?;
             if mapped.is_empty() {
-                return Err(CommandError::new(format!("there is nothing of heartbeat in {}", folder.display()))
+                return Err(CommandError::new(format!("there is nothing of heartbeat in {}", dir.display()))
                     .hint("it looks for .heartbeat.yml, .heartbeat/patterns/*.json and HEARTBEAT_* variables"));
             }
-            take_over(context, folder, &mapped, &[], *dry_run)
+            take_over(context, dir, &mapped, &[], *dry_run)
         }
-        ImportCommand::Loop { folder, dry_run } => {
-            let folder = folder.canonicalize().map_err(|error| {
-                CommandError::new(format!("cannot open the folder {}", folder.display())).cause(error)
+        ImportCommand::Loop { dir, dry_run } => {
+            let dir = dir.canonicalize().map_err(|error| {
+                CommandError::new(format!("cannot open the directory {}", dir.display())).cause(error)
             })?;
-            let mapped = loop_dashboard::settings(&folder, &context.env)?;
-            let tasks = loop_dashboard::tasks(&folder, &context.env)?;
+            let mapped = loop_dashboard::settings(&dir, &context.env)?;
+            let tasks = loop_dashboard::tasks(&dir, &context.env)?;
             if mapped.is_empty() && tasks.is_empty() {
-                return Err(CommandError::new(format!("there is nothing of loop in {}", folder.display()))
+                return Err(CommandError::new(format!("there is nothing of loop in {}", dir.display()))
                     .hint("it looks for LOOP_* variables, here and in .env, and for loop.db"));
             }
             keep_tasks(context, &tasks, *dry_run)?;
-            take_over(context, &folder, &mapped, &[], *dry_run)
+            take_over(context, &dir, &mapped, &[], *dry_run)
         }
-        ImportCommand::LoopWatchdog { folder, dry_run } => {
-            let mapped = loop_watchdog::import::settings(folder, &context.env);
-            let sessions = loop_watchdog::import::sessions(folder, &context.env, context.paths.user_home())?;
+        ImportCommand::LoopWatchdog { dir, dry_run } => {
+            let mapped = loop_watchdog::import::settings(dir, &context.env);
+            let sessions = loop_watchdog::import::sessions(dir, &context.env, context.paths.user_home())?;
             if mapped.is_empty() && sessions.is_empty() {
-                return Err(CommandError::new(format!("there is nothing of Loop Watchdog in {}", folder.display()))
+                return Err(CommandError::new(format!("there is nothing of Loop Watchdog in {}", dir.display()))
                     .hint("it looks for LOOP_WATCHDOG_* variables and .loop_watchdog/state.json, here and at home"));
             }
-            take_over(context, folder, &mapped, &sessions, *dry_run)
+            take_over(context, dir, &mapped, &sessions, *dry_run)
         }
     }
 }
@@ -97,7 +97,7 @@ fn keep_tasks(context: &Context, tasks: &[FinishedTask], dry_run: bool) -> Resul
             source: format!("loop {}", task.id),
             title: task.title.clone(),
             prompt: task.prompt.clone(),
-            folder: task.folder.clone(),
+            project_dir: task.project_dir.clone(),
             builder: loop_dashboard::BUILDER.to_owned(),
             reviewer: loop_dashboard::REVIEWER.to_owned(),
             rounds: task.rounds.unwrap_or(1),
@@ -123,12 +123,12 @@ fn keep_tasks(context: &Context, tasks: &[FinishedTask], dry_run: bool) -> Resul
 /// Writes settings and sessions, and shows what became of each.
 fn take_over(
     context: &Context,
-    folder: &Path,
+    dir: &Path,
     mapped: &[MappedSetting],
     sessions: &[ImportedSession],
     dry_run: bool,
 ) -> CommandResult {
-    let project = folder.join(PROJECT_FILE);
+    let project = dir.join(PROJECT_FILE);
     let user = context.paths.config_file().to_path_buf();
     let mut written = Vec::new();
     if !dry_run {

@@ -19,11 +19,11 @@ use crate::exit_status::ExitStatus;
 pub(crate) struct ResultArgs {
     /// Working directory of the agent.
     #[arg(default_value = ".")]
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 pub(crate) fn run(context: &Context, args: &ResultArgs) -> CommandResult {
-    let file = args.folder.join(RESULT_FILE);
+    let file = args.dir.join(RESULT_FILE);
     let text = belay_fs::read_regular_text(&file, belay_fs::Links::Refuse, MAX_RESULT_BYTES).map_err(|error| {
         CommandError::new(format!("cannot read {}", file.display()))
             .cause(error)
@@ -46,12 +46,12 @@ pub(crate) fn run(context: &Context, args: &ResultArgs) -> CommandResult {
 
 /// The status of `belay run`. A held agent has not done its work, and many show nothing and exit with 0: prints the reason
 /// and returns [`ExitStatus::Held`]. In CI, also writes the result for every kind of sensor.
-pub(super) fn of_run(context: &Context, session: Option<&SessionKey>, folder: &Path, exit: ExitStatus) -> ExitStatus {
+pub(super) fn of_run(context: &Context, session: Option<&SessionKey>, dir: &Path, exit: ExitStatus) -> ExitStatus {
     let Some(store) = context.store().ok().flatten() else { return exit };
     let row = session.and_then(|key| store.session(key).ok()?);
     let Some(row) = row else { return exit };
     if context.env.is_ci()
-        && let Err(error) = session_summary::write_result(folder, &row)
+        && let Err(error) = session_summary::write_result(dir, &row)
     {
         context.out.warn(&format!("cannot write {RESULT_FILE}: {error}"), None);
     }

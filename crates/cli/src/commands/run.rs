@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
     let request = LaunchRequest {
         command: args.command.clone(),
         program: args.command.first().and_then(|agent| configured_program(context, agent)),
-        folder: None,
+        dir: None,
         hooks: !args.no_hooks,
         proxy: !args.no_proxy,
         watch: !args.no_watch,
@@ -92,7 +92,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
     {
         warn_of_unpriced_model(context, model, &rules);
     }
-    Ok(super::result::of_run(context, finished.session.as_ref(), &finished.folder, finished.status.into()))
+    Ok(super::result::of_run(context, finished.session.as_ref(), &finished.dir, finished.status.into()))
 }
 
 /// Settings that hold for one run: those of `--set`, and of variables in the person's environment.

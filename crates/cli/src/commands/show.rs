@@ -78,7 +78,7 @@ fn facts(view: &SessionView, now: Timestamp) -> Vec<(&'static str, String)> {
     let optional = [
         ("parent", &view.parent),
         ("project", &view.project),
-        ("folder", &view.cwd),
+        ("directory", &view.cwd),
         ("branch", &view.branch),
         ("task", &view.task),
         ("model", &view.model),

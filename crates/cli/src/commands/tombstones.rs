@@ -73,9 +73,9 @@ pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> CommandResult {
 
 /// The project of the current directory, as hooks report it.
 fn here() -> Result<String, CommandError> {
-    let folder = std::env::current_dir()?;
-    let folder = folder.to_string_lossy();
-    Ok(belay_hooks::local_facts::project_root(&folder).unwrap_or_else(|| folder.into_owned()))
+    let dir = std::env::current_dir()?;
+    let dir = dir.to_string_lossy();
+    Ok(belay_hooks::local_facts::project_root(&dir).unwrap_or_else(|| dir.into_owned()))
 }
 
 fn clear(context: &Context, stones: &[TombstoneView], now: Timestamp) -> Result<(), CommandError> {

@@ -85,29 +85,29 @@ fn save(context: &Context, trusted: &TrustStore) -> Result<(), CommandError> {
 }
 
 fn find(context: &Context, path: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let none = |folder: &Path| {
-        CommandError::new(format!("no {PROJECT_FILE} in {} or its parent directories", folder.display()))
+    let none = |dir: &Path| {
+        CommandError::new(format!("no {PROJECT_FILE} in {} or its parent directories", dir.display()))
             .hint("a project needs one only to override your configuration")
     };
     match path {
         Some(file) if file.file_name().is_some_and(|name| name == PROJECT_FILE) || is_prompt(file) => {
-            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
             // Only the directory is resolved: a symlinked file is refused when it is read.
-            let folder = std::fs::canonicalize(folder).map_err(|_| none(folder))?;
-            Ok(folder.join(file.file_name().unwrap_or_default()))
+            let dir = std::fs::canonicalize(dir).map_err(|_| none(dir))?;
+            Ok(dir.join(file.file_name().unwrap_or_default()))
         }
-        Some(folder) => ProjectFile::locate(&context.paths, folder).ok_or_else(|| none(folder)),
+        Some(dir) => ProjectFile::locate(&context.paths, dir).ok_or_else(|| none(dir)),
         None => {
-            let folder = std::env::current_dir()?;
-            ProjectFile::locate(&context.paths, &folder).ok_or_else(|| none(&folder))
+            let dir = std::env::current_dir()?;
+            ProjectFile::locate(&context.paths, &dir).ok_or_else(|| none(&dir))
         }
     }
 }
 
 /// Whether a path names a prompt of a project.
 fn is_prompt(file: &Path) -> bool {
-    let folder = std::path::absolute(file).ok();
-    folder.as_deref().and_then(Path::parent).is_some_and(|folder| folder.ends_with(PROJECT_PROMPTS))
+    let dir = std::path::absolute(file).ok();
+    dir.as_deref().and_then(Path::parent).is_some_and(|dir| dir.ends_with(PROJECT_PROMPTS))
 }
 
 /// Shows the file and asks for confirmation; fails without a terminal.

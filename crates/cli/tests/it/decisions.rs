@@ -215,7 +215,7 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
     session  claude-code:abcdef123456
     status  held, since [ago]: A person killed this session: enough.
     state  killed since [ago]; permanently
-    folder  /home/user/project
+    directory  /home/user/project
     started  [time] ([ago])
     last event [time] ([ago])
     activity  4 calls, 0 errors, 0 file changes, 0 prompts

@@ -45,11 +45,11 @@ fn a_program_reads_events_and_one_result() {
 fn a_run_is_a_supervised_session_in_its_own_directory() {
     let (world, _) = with_program("thing", "pwd");
     let _leaves = Leaves(&world);
-    let folder = world.path("elsewhere");
-    std::fs::create_dir_all(&folder).unwrap();
-    let folder = folder.canonicalize().unwrap().display().to_string();
-    let ran = world.run(&["exec", "--quiet", "thing", "--dir", &folder, "Go"]);
-    assert_eq!(ran.out.trim(), folder, "{ran:?}");
+    let dir = world.path("elsewhere");
+    std::fs::create_dir_all(&dir).unwrap();
+    let dir = dir.canonicalize().unwrap().display().to_string();
+    let ran = world.run(&["exec", "--quiet", "thing", "--dir", &dir, "Go"]);
+    assert_eq!(ran.out.trim(), dir, "{ran:?}");
     let sessions = world.run(&["sessions", "--json"]);
     assert!(
         sessions.out.contains(r#""agent":"thing""#) && sessions.out.contains(r#""state":"ended""#),

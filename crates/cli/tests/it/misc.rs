@@ -55,9 +55,9 @@ fn completions_and_manual_pages_are_made() {
         assert!(world.run(&["completions", shell]).out.contains("belay"), "{shell}");
     }
     assert!(world.run(&["man"]).out.contains(".TH belay 1"));
-    let folder = world.path("man");
-    world.run(&["man", "--out", folder.to_str().unwrap()]);
-    assert!(folder.join("belay-resume.1").exists());
+    let dir = world.path("man");
+    world.run(&["man", "--out", dir.to_str().unwrap()]);
+    assert!(dir.join("belay-resume.1").exists());
 }
 
 #[test]

@@ -27,14 +27,14 @@ impl Relaying {
     fn start() -> Self {
         let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
         let world = World::new().var("LAB_KEY", SECRETS[1]);
-        let (url, folder) = (upstream.local_addr().unwrap(), world.path("home/.config/belay"));
-        std::fs::create_dir_all(&folder).unwrap();
+        let (url, dir) = (upstream.local_addr().unwrap(), world.path("home/.config/belay"));
+        std::fs::create_dir_all(&dir).unwrap();
         let config = format!(
             "[log]\nlevel = \"trace\"\n[proxy]\nhold_timeout = \"0s\"\n[proxy.upstreams.openai]\nurl = \"http://{url}\"\n\
              [proxy.upstreams.lab]\nurl = \"http://{url}/lab\"\nauth = \"bearer\"\nkey_env = \"LAB_KEY\"\n\
              [proxy.upstreams.down]\nurl = \"http://127.0.0.1:9\"\n"
         );
-        std::fs::write(folder.join("config.toml"), config).unwrap();
+        std::fs::write(dir.join("config.toml"), config).unwrap();
         let serve = Serve::start(&world);
         Self { world, serve, upstream }
     }
@@ -120,10 +120,10 @@ fn answer(id: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Every file below a folder that holds one of the secrets.
-fn leaks(folder: &Path) -> Vec<String> {
+/// Every file below a directory that holds one of the secrets.
+fn leaks(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(leaks(&path));

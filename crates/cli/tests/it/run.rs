@@ -325,18 +325,18 @@ fn the_agent_of_a_killed_run_keeps_its_model_after_a_restart() {
     run.child.kill().unwrap();
     run.child.wait().unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    let folders = || std::fs::read_dir(world.state().join("runs")).map_or(0, Iterator::count);
-    assert_eq!(folders(), 2, "its folder and its lock");
+    let dirs = || std::fs::read_dir(world.state().join("runs")).map_or(0, Iterator::count);
+    assert_eq!(dirs(), 2, "its directory and its lock");
     let _serve = Serve::start_with(&world, &["--no-http"]);
     listens(&world, &url, 2);
-    assert_eq!(folders(), 2, "the agent still runs");
+    assert_eq!(dirs(), 2, "the agent still runs");
     stdin.write_all(b"go\n").unwrap();
     let mut lines = run.lines;
     let (answered, rest) =
         within("the second answer", move || (lines.any(|line| line.contains("Two.")), lines.count()));
     assert!(answered, "{rest} more lines");
     assert_eq!(world.run(&["run", "--quiet", "true"]).code, Some(0));
-    assert_eq!(folders(), 0, "what the killed run left is gone");
+    assert_eq!(dirs(), 0, "what the killed run left is gone");
 }
 
 #[test]

@@ -215,11 +215,11 @@ fn it_leaves_when_there_is_nothing_to_do() {
 /// A directory that is not writable, even for root.
 fn unwritable(world: &World) -> String {
     use std::os::unix::fs::PermissionsExt;
-    let folder = world.path("locked");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500)).unwrap();
-    match std::fs::write(folder.join("probe"), "") {
-        Err(_) => folder.to_str().unwrap().to_owned(),
+    let dir = world.path("locked");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o500)).unwrap();
+    match std::fs::write(dir.join("probe"), "") {
+        Err(_) => dir.to_str().unwrap().to_owned(),
         Ok(()) => "/proc/sys/kernel".to_owned(),
     }
 }

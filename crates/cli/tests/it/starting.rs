@@ -108,7 +108,7 @@ fn a_program_that_could_not_be_started_leaves_no_session_behind() {
 fn a_home_that_cannot_be_written_to_is_named() {
     let (world, _) = with_program("thing", "true");
     let _leaves = Leaves(&world);
-    let file = world.write("file", "no folder").display().to_string();
+    let file = world.write("file", "no directory").display().to_string();
     let refused = world.run(&["run", "--home", &file, "thing"]);
     assert!(refused.err.contains(&format!("cannot use {file}: it is not a directory")), "{refused:?}");
     assert!(refused.err.contains("--home"), "{refused:?}");

@@ -31,9 +31,9 @@ pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
         }
     })
     .unwrap();
-    let folder = path.parent().unwrap();
-    std::fs::create_dir_all(folder).unwrap();
-    watcher.watch(folder, RecursiveMode::NonRecursive).unwrap();
+    let dir = path.parent().unwrap();
+    std::fs::create_dir_all(dir).unwrap();
+    watcher.watch(dir, RecursiveMode::NonRecursive).unwrap();
     loop {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         if enough(&text) {
@@ -53,24 +53,24 @@ static HANGUPS: LazyLock<()> = LazyLock::new(|| {
 
 #[derive(Debug)]
 pub(crate) struct World {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     vars: Vec<(String, String)>,
 }
 
 impl Drop for World {
     /// Ends what the test has left running, such as a resident process that a hook started.
     fn drop(&mut self) {
-        for process in processes_of(self.folder.path()) {
+        for process in processes_of(self.dir.path()) {
             // It may have ended by itself.
             let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
         }
     }
 }
 
-/// The processes whose environment or command line names the folder, where `/proc` tells.
-fn processes_of(folder: &Path) -> Vec<rustix::process::Pid> {
-    let folder = folder.as_os_str().as_encoded_bytes();
-    let names_it = |path: PathBuf| std::fs::read(path).is_ok_and(|text| memchr::memmem::find(&text, folder).is_some());
+/// The processes whose environment or command line names the directory, where `/proc` tells.
+fn processes_of(dir: &Path) -> Vec<rustix::process::Pid> {
+    let dir = dir.as_os_str().as_encoded_bytes();
+    let names_it = |path: PathBuf| std::fs::read(path).is_ok_and(|text| memchr::memmem::find(&text, dir).is_some());
     let ids = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
         let id: i32 = entry.file_name().to_str()?.parse().ok()?;
         (names_it(entry.path().join("environ")) || names_it(entry.path().join("cmdline"))).then_some(id)
@@ -97,10 +97,10 @@ impl Said {
 impl World {
     pub(crate) fn new() -> Self {
         LazyLock::force(&HANGUPS);
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("home/code/app")).unwrap();
-        std::fs::create_dir_all(folder.path().join("run")).unwrap();
-        Self { folder, vars: Vec::new() }
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("home/code/app")).unwrap();
+        std::fs::create_dir_all(dir.path().join("run")).unwrap();
+        Self { dir, vars: Vec::new() }
     }
 
     /// An environment in which hooks start no resident process.
@@ -119,7 +119,7 @@ impl World {
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
-        self.folder.path().join(below)
+        self.dir.path().join(below)
     }
 
     pub(crate) fn state(&self) -> PathBuf {
@@ -231,8 +231,8 @@ impl World {
             rows.map(|(pattern, with)| (Regex::new(pattern).unwrap(), with)).into()
         });
         let mut text = text.to_owned();
-        for folder in [std::fs::canonicalize(self.folder.path()).unwrap(), self.folder.path().to_path_buf()] {
-            text = text.replace(Path::to_str(&folder).unwrap(), "");
+        for dir in [std::fs::canonicalize(self.dir.path()).unwrap(), self.dir.path().to_path_buf()] {
+            text = text.replace(Path::to_str(&dir).unwrap(), "");
         }
         for (pattern, with) in VOLATILE.iter() {
             text = pattern.replace_all(&text, *with).into_owned();

@@ -33,14 +33,14 @@ const ENV_PREFIX: &str = "HEARTBEAT_";
 
 const CONFIG_FILE: &str = ".heartbeat.yml";
 
-const PATTERN_FOLDER: &str = ".heartbeat/patterns";
+const PATTERN_DIR: &str = ".heartbeat/patterns";
 
 /// Reads all settings of a project and of the environment. The webhook of a project's file is mapped only with `webhook`.
-pub fn settings(folder: &Path, env: &EnvSnapshot, webhook: bool) -> Result<Vec<MappedSetting>, ImportError> {
-    let text = match Dir::open(folder).and_then(|dir| dir.read_regular_text(CONFIG_FILE, MAX_IMPORT_BYTES)) {
+pub fn settings(dir: &Path, env: &EnvSnapshot, webhook: bool) -> Result<Vec<MappedSetting>, ImportError> {
+    let text = match Dir::open(dir).and_then(|dir| dir.read_regular_text(CONFIG_FILE, MAX_IMPORT_BYTES)) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(ImportError::Read { path: folder.join(CONFIG_FILE), source }),
+        Err(source) => return Err(ImportError::Read { path: dir.join(CONFIG_FILE), source }),
     };
     let mut found: Vec<(String, String, String)> = Vec::new();
     for (key, value) in text.lines().filter_map(parse_line) {
@@ -69,7 +69,7 @@ pub fn settings(folder: &Path, env: &EnvSnapshot, webhook: bool) -> Result<Vec<M
         );
     }
     mapped.dedup_by(|a, b| a.to.is_none() && a.from == b.from);
-    mapped.extend(patterns(folder)?);
+    mapped.extend(patterns(dir)?);
     Ok(mapped)
 }
 
@@ -148,11 +148,11 @@ fn allow_list(from: &str, value: &str) -> Vec<MappedSetting> {
 }
 
 /// Reads the pattern files. heartbeat itself never evaluates them.
-fn patterns(folder: &Path) -> Result<Vec<MappedSetting>, ImportError> {
-    let dir = match Dir::open_below(folder, Path::new(PATTERN_FOLDER)) {
+fn patterns(dir: &Path) -> Result<Vec<MappedSetting>, ImportError> {
+    let dir = match Dir::open_below(dir, Path::new(PATTERN_DIR)) {
         Ok(dir) => dir,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(ImportError::Read { path: folder.join(PATTERN_FOLDER), source }),
+        Err(source) => return Err(ImportError::Read { path: dir.join(PATTERN_DIR), source }),
     };
     let Ok(entries) = std::fs::read_dir(dir.path()) else { return Ok(Vec::new()) };
     let mut files: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -169,19 +169,19 @@ fn patterns(folder: &Path) -> Result<Vec<MappedSetting>, ImportError> {
         match parse_pattern(&text) {
             Ok(pattern) if custom.iter().any(|known| known.name == pattern.name) => {
                 let reason = format!("another file has a pattern of the same name: {}", pattern.name);
-                mapped.push(MappedSetting::skipped(format!("{PATTERN_FOLDER}/{name}"), reason));
+                mapped.push(MappedSetting::skipped(format!("{PATTERN_DIR}/{name}"), reason));
             }
             Ok(pattern) => {
                 names.push(name);
                 custom.push(pattern);
             }
-            Err(error) => mapped.push(MappedSetting::skipped(format!("{PATTERN_FOLDER}/{name}"), error.to_string())),
+            Err(error) => mapped.push(MappedSetting::skipped(format!("{PATTERN_DIR}/{name}"), error.to_string())),
         }
     }
     if !custom.is_empty() {
         let list = toml::Value::try_from(&custom)?;
         mapped.push(MappedSetting {
-            from: format!("{PATTERN_FOLDER}: {}", names.join(", ")),
+            from: format!("{PATTERN_DIR}: {}", names.join(", ")),
             to: Some(("detect.custom".to_owned(), list.to_string())),
             user: false,
             note: Some("equal calls with equal results, three among the last twenty".to_owned()),

@@ -6,8 +6,9 @@ fn env(pairs: &[(&str, &str)]) -> EnvSnapshot {
 
 #[test]
 fn every_variable_becomes_a_key_or_says_why_not() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join(".env"), "LOOP_MAX_ITERATIONS=4\nLOOP_MAX_QUEUE_DEPTH=9\nPORT=4170\n").unwrap();
+    let project_dir = tempfile::tempdir().unwrap();
+    std::fs::write(project_dir.path().join(".env"), "LOOP_MAX_ITERATIONS=4\nLOOP_MAX_QUEUE_DEPTH=9\nPORT=4170\n")
+        .unwrap();
     let env = env(&[
         ("LOOP_MAX_ITERATIONS", "6"),
         ("LOOP_ITERATION_TIMEOUT_MS", "1800500"),
@@ -16,7 +17,7 @@ fn every_variable_becomes_a_key_or_says_why_not() {
         ("LOOP_WATCHDOG_PORT", "1"),
         ("LOOP_COLOUR", "red"),
     ]);
-    let mapped = settings(folder.path(), &env).unwrap();
+    let mapped = settings(project_dir.path(), &env).unwrap();
     let mut keys: Vec<(String, Option<String>)> = mapped
         .iter()
         .map(|one| (one.from.clone(), one.to.as_ref().map(|(key, value)| format!("{key} = {value}"))))
@@ -39,8 +40,8 @@ fn every_variable_becomes_a_key_or_says_why_not() {
 
 #[test]
 fn finished_tasks_are_found_by_the_columns_of_their_table() {
-    let folder = tempfile::tempdir().unwrap();
-    let database = Connection::open(folder.path().join("loop.db")).unwrap();
+    let project_dir = tempfile::tempdir().unwrap();
+    let database = Connection::open(project_dir.path().join("loop.db")).unwrap();
     database
         .execute_batch(
             "CREATE TABLE migrations (id INTEGER, name TEXT);
@@ -51,20 +52,21 @@ fn finished_tasks_are_found_by_the_columns_of_their_table() {
                ('t3', 'Third', 'Not yet', '/src/c', 'running', NULL, NULL);",
         )
         .unwrap();
-    std::fs::create_dir_all(folder.path().join(".loops/t1")).unwrap();
-    let found = tasks(folder.path(), &env(&[])).unwrap();
+    std::fs::create_dir_all(project_dir.path().join(".loops/t1")).unwrap();
+    let found = tasks(project_dir.path(), &env(&[])).unwrap();
     assert_eq!(found.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), ["t1", "t2"], "running tasks stay there");
-    assert_eq!((found[0].folder.as_str(), found[0].rounds), ("/src/a", Some(5)));
+    assert_eq!((found[0].project_dir.as_str(), found[0].rounds), ("/src/a", Some(5)));
     assert_eq!(found[0].filed_at, Some(Timestamp::from_millis(1_760_000_000_000)));
-    assert_eq!(found[0].artifacts.as_deref(), Some(folder.path().join(".loops/t1").as_path()));
+    assert_eq!(found[0].artifacts.as_deref(), Some(project_dir.path().join(".loops/t1").as_path()));
     assert_eq!(found[1].artifacts, None);
 }
 
 #[test]
-fn a_folder_without_a_database_has_no_tasks_and_a_damaged_one_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    assert_eq!(tasks(folder.path(), &env(&[])).unwrap(), []);
-    std::fs::write(folder.path().join("loop.db"), "not a database at all, but long enough to be read as one").unwrap();
-    let error = tasks(folder.path(), &env(&[])).unwrap_err();
+fn a_dir_without_a_database_has_no_tasks_and_a_damaged_one_is_named() {
+    let project_dir = tempfile::tempdir().unwrap();
+    assert_eq!(tasks(project_dir.path(), &env(&[])).unwrap(), []);
+    std::fs::write(project_dir.path().join("loop.db"), "not a database at all, but long enough to be read as one")
+        .unwrap();
+    let error = tasks(project_dir.path(), &env(&[])).unwrap_err();
     assert!(error.to_string().contains("loop.db"), "{error}");
 }

@@ -43,7 +43,7 @@ const KNOWN_VARIABLES: &[&str] = &[
 ];
 
 /// Reads the settings of the environment.
-pub fn settings(folder: &Path, env: &EnvSnapshot) -> Vec<MappedSetting> {
+pub fn settings(dir: &Path, env: &EnvSnapshot) -> Vec<MappedSetting> {
     let mut mapped = Vec::new();
     for name in KNOWN_VARIABLES {
         let variable = format!("{ENV_PREFIX}{name}");
@@ -51,7 +51,7 @@ pub fn settings(folder: &Path, env: &EnvSnapshot) -> Vec<MappedSetting> {
             mapped.extend(map(env, name, value));
         }
     }
-    let dotenv = Dir::open(folder).and_then(|dir| dir.read_regular_text(".env", MAX_IMPORT_BYTES)).unwrap_or_default();
+    let dotenv = Dir::open(dir).and_then(|dir| dir.read_regular_text(".env", MAX_IMPORT_BYTES)).unwrap_or_default();
     for line in dotenv.lines().map(str::trim).filter(|line| line.starts_with(ENV_PREFIX)) {
         let name = line.split('=').next().unwrap_or_default();
         mapped.push(skipped(
@@ -130,14 +130,14 @@ pub struct ImportedSession {
 }
 
 /// Reads the sessions of the state file at its configured path, in the project, or in the user's home.
-pub fn sessions(folder: &Path, env: &EnvSnapshot, home: Option<&Path>) -> Result<Vec<ImportedSession>, ImportError> {
+pub fn sessions(dir: &Path, env: &EnvSnapshot, home: Option<&Path>) -> Result<Vec<ImportedSession>, ImportError> {
     let configured = env.text("LOOP_WATCHDOG_PERSISTENCE_PATH").map(PathBuf::from);
     let own = [configured, home.map(|home| home.join(STATE_DIR).join(STATE_FILE))];
     let [configured, at_home] = own.map(|path| path.filter(|path| path.is_file()));
-    let in_project = folder.join(STATE_DIR).join(STATE_FILE);
+    let in_project = dir.join(STATE_DIR).join(STATE_FILE);
     let (path, read) = match (configured, in_project.symlink_metadata().is_ok(), at_home) {
         (None, true, _) => {
-            let dir = Dir::open_below(folder, Path::new(STATE_DIR));
+            let dir = Dir::open_below(dir, Path::new(STATE_DIR));
             (in_project, dir.and_then(|dir| dir.read_regular(STATE_FILE, MAX_IMPORT_BYTES)))
         }
         (Some(own), ..) | (None, false, Some(own)) => {

@@ -197,8 +197,8 @@ fn in_terminal(need: &NeedView) -> Markup {
     html! {
         div.acts {
             span.muted { "Answer in its terminal" }
-            @if let Some(folder) = &session.cwd {
-                button type="button" data-copy-text={ "cd " (shell_word(folder)) } title=(name(folder)) { "Copy its folder" }
+            @if let Some(dir) = &session.cwd {
+                button type="button" data-copy-text={ "cd " (shell_word(dir)) } title=(name(dir)) { "Copy its directory" }
             }
             a.button href=(session_url(&session.session)) { "Look" }
         }

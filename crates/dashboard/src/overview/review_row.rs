@@ -29,7 +29,7 @@ pub(super) fn row(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
 
 /// "Review · billing-api · Claude Code, reviewed by Codex"
 fn whereabouts(task: &ReviewSummaryView) -> Markup {
-    let project = task.folder.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let project = task.project_dir.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     html! {
         small {
             "Review · "

@@ -79,8 +79,8 @@ fn facts(frame: &Frame<'_>, view: &ReviewView) -> Markup {
                 @if task.phase.has_ended() { (words::duration(task.since.saturating_since(task.filed_at))) }
                 @else { (since(frame, task.filed_at)) }
             }))
-            (fact("Folder", html! { code { (name(&frame.path(&task.folder))) } " " small { (workspace(&view.workspace)) } }))
-            @if let Some(dir) = view.dir.as_deref().filter(|dir| *dir != task.folder) {
+            (fact("Directory", html! { code { (name(&frame.path(&task.project_dir))) } " " small { (workspace(&view.workspace)) } }))
+            @if let Some(dir) = view.dir.as_deref().filter(|dir| *dir != task.project_dir) {
                 (fact("Worktree", html! { code { (name(&frame.path(dir))) } }))
             }
             @if !view.gates.is_empty() {

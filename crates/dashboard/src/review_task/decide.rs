@@ -126,20 +126,20 @@ pub(crate) fn cancel(task: &ReviewSummaryView) -> Markup {
 
 /// Merges the result, after a question.
 pub(crate) fn land(frame: &Frame<'_>, task: &ReviewSummaryView, class: &str) -> Markup {
-    let folder = name(&frame.path(&task.folder)).to_text();
+    let project_dir = name(&frame.path(&task.project_dir)).to_text();
     let open = with_open_issues(task);
     let question = format!(
-        "Merge the result into {folder}{open}? If it conflicts, nothing is changed and the conflict is explained."
+        "Merge the result into {project_dir}{open}? If it conflicts, nothing is changed and the conflict is explained."
     );
     html! { button class=[(!class.is_empty()).then_some(class)] name="decision" value="land" data-confirm=(question) { "Land…" } }
 }
 
 /// Changes the files of the project without a commit, after a question.
 pub(crate) fn apply(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
-    let folder = name(&frame.path(&task.folder)).to_text();
+    let project_dir = name(&frame.path(&task.project_dir)).to_text();
     let open = with_open_issues(task);
     let question = format!(
-        "Change the files in {folder} without a commit{open}? If they conflict, nothing is changed and the conflict is explained."
+        "Change the files in {project_dir} without a commit{open}? If they conflict, nothing is changed and the conflict is explained."
     );
     html! { button name="decision" value="land_apply" data-confirm=(question) { "Apply without a commit…" } }
 }

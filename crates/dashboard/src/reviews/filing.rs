@@ -26,7 +26,7 @@ const WORKSPACES: [(&str, &str, &str); 3] = [
         "In a worktree, with my uncommitted changes",
         "Starts from your files as they are now, in a copy.",
     ),
-    ("in_place", "In place", "Edits the folder itself. Nothing else should work in it meanwhile."),
+    ("in_place", "In place", "Edits the directory itself. Nothing else should work in it meanwhile."),
 ];
 
 pub(super) fn panel(frame: &Frame<'_>, view: &ReviewForm) -> Markup {
@@ -79,10 +79,10 @@ fn what(view: &ReviewForm) -> Markup {
     }
 }
 
-/// The folders that can be offered. A field shows its value as it is, so a name that would mislead is left out; the
+/// The directories that can be offered. A field shows its value as it is, so a name that would mislead is left out; the
 /// command line takes it.
-fn folders(view: &ReviewForm) -> impl Iterator<Item = &str> {
-    view.folders.iter().map(String::as_str).filter(|folder| !folder.contains(is_unprintable))
+fn project_dirs(view: &ReviewForm) -> impl Iterator<Item = &str> {
+    view.project_dirs.iter().map(String::as_str).filter(|project_dir| !project_dir.contains(is_unprintable))
 }
 
 /// The builder and the reviewer that the form begins with. Another agent than the builder overlooks other things.
@@ -96,7 +96,7 @@ fn preselected(view: &ReviewForm) -> (Option<&str>, Option<&str>) {
 fn line(view: &ReviewForm) -> String {
     let (builder, reviewer) = preselected(view);
     let mut line = "belay review start task".to_owned();
-    for (option, value) in [("--dir", folders(view).next()), ("--builder", builder), ("--reviewer", reviewer)] {
+    for (option, value) in [("--dir", project_dirs(view).next()), ("--builder", builder), ("--reviewer", reviewer)] {
         if let Some(value) = value {
             line.push_str(&format!(" {option} {}", shell_word(value)));
         }
@@ -109,10 +109,10 @@ fn how(frame: &Frame<'_>, view: &ReviewForm) -> Markup {
     html! {
         div.stack {
             label {
-                b { "Folder" } " " small { "a project that Belay has seen, or one in review.roots" }
-                input name="folder" required list="folders" autocomplete="off" spellcheck="false" value=[folders(view).next()];
+                b { "Directory" } " " small { "a project that Belay has seen, or one in review.roots" }
+                input name="project_dir" required list="project_dirs" autocomplete="off" spellcheck="false" value=[project_dirs(view).next()];
             }
-            datalist id="folders" { @for folder in folders(view) { option value=(folder) { (name(&frame.path(folder))) } } }
+            datalist id="project_dirs" { @for project_dir in project_dirs(view) { option value=(project_dir) { (name(&frame.path(project_dir))) } } }
             label {
                 b { "Builder" }
                 select name="builder" required {

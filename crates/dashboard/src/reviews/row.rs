@@ -51,7 +51,7 @@ fn whereabouts(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
         small {
             (name(&agent(&task.builder)))
             @if !task.reviewers.is_empty() { ", reviewed by " (name(&agents(&task.reviewers))) }
-            " · " (name(&frame.path(&task.folder)))
+            " · " (name(&frame.path(&task.project_dir)))
         }
     }
 }

@@ -122,7 +122,7 @@ fn fill(json: serde_json::Value, text: &str) -> serde_json::Value {
                 "subject",
                 "id",
                 "title",
-                "folder",
+                "project_dir",
                 "status",
                 "builder",
                 "prompt",

@@ -247,9 +247,9 @@ fn the_form_offers_what_is_installed() {
 }
 
 #[test]
-fn a_folder_whose_name_misleads_is_not_offered() {
+fn a_dir_whose_name_misleads_is_not_offered() {
     let mut page = fixtures::reviews_page();
-    page.form.folders = vec!["/src/\u{202e}gpj".to_owned(), "/src/shop".to_owned()];
+    page.form.project_dirs = vec!["/src/\u{202e}gpj".to_owned(), "/src/shop".to_owned()];
     let html = page.page(&frame()).into_string();
     assert!(html.contains("value=\"/src/shop\"") && !html.contains('\u{202e}'));
 }

@@ -174,7 +174,7 @@ fn new_files_of_a_gate_go_in_a_worktree_and_stay_in_place() {
     let workspace = project.create(Mode::InPlace);
     let bound = run_in_workspace(&workspace, command);
     assert!(bound.outcome.passed && bound.tree != bound.tree_after, "{bound:?}");
-    assert_eq!(read(project.folder.join("coverage.txt")), "covered\n");
+    assert_eq!(read(project.project_dir.join("coverage.txt")), "covered\n");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_red_gate_runs_once_more_and_passes_as_flaky() {
 }
 
 #[test]
-fn a_folder_without_git_has_gates_too() {
+fn a_dir_without_git_has_gates_too() {
     let project = Project::without_git();
     project.write("a.txt", "a");
     let workspace = project.create(Mode::InPlace);

@@ -103,7 +103,7 @@ pub(super) fn run(
     runtime.block_on(async {
         let mut command = Command::new(program.path);
         command.args(&program.launch.args).envs(program.launch.env.iter().map(|(name, value)| (name, value)));
-        command.current_dir(program.folder).process_group(0).kill_on_drop(true);
+        command.current_dir(program.dir).process_group(0).kill_on_drop(true);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let spawned = command.spawn();
         let child = spawned.map_err(|source| LaunchError::Spawn { program: program.path.to_owned(), source })?;
@@ -114,8 +114,8 @@ pub(super) fn run(
 }
 
 /// The prompt as a file: a pipe would block if the agent does not read it.
-fn prompt_file(folder: &Path, prompt: &str) -> io::Result<File> {
-    let path = folder.join("prompt.md");
+fn prompt_file(dir: &Path, prompt: &str) -> io::Result<File> {
+    let path = dir.join("prompt.md");
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(prompt.as_bytes())?;
     File::open(path)
 }

@@ -39,14 +39,14 @@ pub(super) struct FileWatcher {
 }
 
 impl FileWatcher {
-    /// Watches the tree around `folder` in its own thread, so that the agent starts at once. `fence` is a directory of
+    /// Watches the tree around `dir` in its own thread, so that the agent starts at once. `fence` is a directory of
     /// the run, see [`WatcherThread::catch_up`].
     pub(super) fn start(
-        folder: &Path,
+        dir: &Path,
         fence: PathBuf,
         report: impl FnMut(Vec<FileChanged>) + Send + 'static,
     ) -> Option<Self> {
-        let tree = WorkTree::of(folder)?;
+        let tree = WorkTree::of(dir)?;
         let began = file_system_now(&fence);
         let (stop, messages) = channel();
         let events = stop.clone();
@@ -124,9 +124,9 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
         // A new file changes the time of its directory, so files of unchanged directories need no check.
         let mut is_new: Option<(PathBuf, bool)> = None;
         self.watch(&root, |files, file| {
-            let Some(folder) = file.parent() else { return };
-            if is_new.as_ref().is_none_or(|(known, _)| known != folder) {
-                is_new = Some((folder.to_path_buf(), since(folder)));
+            let Some(dir) = file.parent() else { return };
+            if is_new.as_ref().is_none_or(|(known, _)| known != dir) {
+                is_new = Some((dir.to_path_buf(), since(dir)));
             }
             if is_new.as_ref().is_some_and(|(_, new)| *new) && since(&file) {
                 early.insert(file);
@@ -154,10 +154,10 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
     }
 
     /// Watches a directory and its subdirectories, except ignored ones and those that cannot be watched.
-    fn watch(&mut self, folder: &Path, mut file: impl FnMut(&mut FileIndex, PathBuf)) {
+    fn watch(&mut self, dir: &Path, mut file: impl FnMut(&mut FileIndex, PathBuf)) {
         let Self { tree, watcher, files, .. } = self;
-        let watch = |folder: &Path| drop(watcher.watch(folder, RecursiveMode::NonRecursive));
-        tree.visit(folder, watch, |path| file(files, path));
+        let watch = |dir: &Path| drop(watcher.watch(dir, RecursiveMode::NonRecursive));
+        tree.visit(dir, watch, |path| file(files, path));
     }
 
     fn changes(&mut self, touched: BTreeSet<PathBuf>) -> Vec<FileChanged> {

@@ -40,7 +40,7 @@ pub struct LaunchPlan {
     /// Belay's home directory, unless it is the default one.
     home: Option<String>,
     /// Working directory of the agent.
-    pub(super) folder: PathBuf,
+    pub(super) dir: PathBuf,
     /// The agent has no terminal, and so it shows no dialog.
     pub(super) is_headless: bool,
     /// Environment variables and files of a headless run.
@@ -77,12 +77,12 @@ impl LaunchPlan {
         let program = find_program(&wanted, belay.env.get("PATH"), known.map(|agent| agent.display_name))?;
         let home = belay.paths.user_home().map(Path::to_path_buf).ok_or(LaunchError::NoHome)?;
         let user = UserDirs { home, lookup: |name| std::env::var_os(name) };
-        let folder = match &request.folder {
-            Some(folder) => folder.clone(),
+        let dir = match &request.dir {
+            Some(dir) => dir.clone(),
             None => std::env::current_dir().map_err(LaunchError::CurrentDirectory)?,
         };
         let has_home = belay.home.is_some() || belay.env.get("BELAY_HOME").is_some();
-        let installed = known.is_some_and(|agent| has_hooks(belay.paths, &user, agent.id, &folder));
+        let installed = known.is_some_and(|agent| has_hooks(belay.paths, &user, agent.id, &dir));
         let run = Uuid::now_v7().to_string();
         Ok(Self {
             agent: known.map_or_else(|| path_safe(&named), |agent| agent.id.to_owned()),
@@ -95,7 +95,7 @@ impl LaunchPlan {
             proxy: None,
             hook_command: (request.hooks && !installed).then(|| hook_command(belay.paths)).transpose()?,
             home: has_home.then(|| belay.paths.state().display().to_string()),
-            folder,
+            dir,
             is_headless: false,
             env: Vec::new(),
             files: Vec::new(),
@@ -135,7 +135,7 @@ impl LaunchPlan {
             belay: self.hook_command.as_ref(),
             user: &self.user,
             args: &self.args,
-            folder: &self.folder,
+            dir: &self.dir,
             scratch: &self.run_dir,
         };
         let mut launch = belay_agents::launch::launch(&setting);
@@ -179,7 +179,7 @@ fn find_program(program: &OsStr, path: Option<&OsStr>, agent: Option<&'static st
     match named.components().count() {
         1 if !program.as_bytes().contains(&b'/') => {
             let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
-            let mut candidates = std::env::split_paths(path).map(|folder| folder.join(named));
+            let mut candidates = std::env::split_paths(path).map(|dir| dir.join(named));
             let found = candidates.find(|candidate| check_program(candidate, agent).is_ok());
             found.ok_or_else(|| LaunchError::NotInPath { program: named.display().to_string(), agent })
         }
@@ -203,9 +203,9 @@ fn check_program(path: &Path, agent: Option<&'static str>) -> Result<(), LaunchE
 }
 
 /// Whether `belay init` installed hooks that cover this run. A second set would report every event twice.
-fn has_hooks(paths: &Paths, dirs: &UserDirs, agent: &str, folder: &Path) -> bool {
+fn has_hooks(paths: &Paths, dirs: &UserDirs, agent: &str, dir: &Path) -> bool {
     let covers_run = |record: &InstallRecord| {
-        record.agent == agent && record.project.as_ref().is_none_or(|project| folder.starts_with(project))
+        record.agent == agent && record.project.as_ref().is_none_or(|project| dir.starts_with(project))
     };
     InstallRecord::all(paths).iter().filter(|record| covers_run(record)).any(|record| {
         let project = record.project.clone().unwrap_or_default();

@@ -78,14 +78,14 @@ impl RunSession {
     }
 
     /// Reports the start, if Belay chose the session id, and the dialog that comes before the agent's own report.
-    pub(super) fn begin(&self, folder: &Path, dialog: Option<&str>) -> Result<(), LaunchError> {
+    pub(super) fn begin(&self, dir: &Path, dialog: Option<&str>) -> Result<(), LaunchError> {
         let mut inner = self.lock();
         let Some(session) = inner.session.clone() else { return Ok(()) };
         let (how, pid) = (StartKind::Launched, Some(std::process::id()));
         let started = SessionStarted { how, pid, ..SessionStarted::default() };
         let at = now();
         let mut event = self.event(&session, Source::Api, at, Body::SessionStarted(started));
-        event.cwd = Some(folder.display().to_string());
+        event.cwd = Some(dir.display().to_string());
         let asks = |what: &str| {
             let subject = PermissionSubject::Dialog;
             let asked = PermissionRequested { call: None, what: Excerpt::with_limit(what, 256), subject };

@@ -9,7 +9,7 @@ use super::error::WorkspaceError;
 
 const MAX_COPIED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Copies a file from the person's folder to the same place in the worktree, readable by the owner only. A file that
+/// Copies a file from the person's directory to the same place in the worktree, readable by the owner only. A file that
 /// does not exist is skipped. Neither side follows a link of the project.
 pub(super) fn copy(from: &Path, to: &Path, path: &str) -> Result<(), WorkspaceError> {
     let failed = |error: io::Error| WorkspaceError::Copy { path: path.to_owned(), why: error.to_string() };
@@ -19,12 +19,12 @@ pub(super) fn copy(from: &Path, to: &Path, path: &str) -> Result<(), WorkspaceEr
     let (Some(name), true) = (relative.file_name().and_then(|name| name.to_str()), is_inside) else {
         return Err(failed(leaves()));
     };
-    let folder = relative.parent().unwrap_or(Path::new(""));
-    let bytes = match Dir::open_below(from, folder).and_then(|dir| dir.read_regular(name, MAX_COPIED_BYTES)) {
+    let parent = relative.parent().unwrap_or(Path::new(""));
+    let bytes = match Dir::open_below(from, parent).and_then(|dir| dir.read_regular(name, MAX_COPIED_BYTES)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         read => read.map_err(failed)?,
     };
-    let target = create_below(to, folder).map_err(failed)?;
+    let target = create_below(to, parent).map_err(failed)?;
     target.replace_file(name.as_ref(), &bytes, FileMode::Private).map_err(failed)
 }
 

@@ -25,16 +25,17 @@ impl Workspace {
     /// A worktree that holds work is never replaced: [`WorkspaceError::HasWork`].
     pub fn create(spec: &WorkspaceSpec, cancel: &CancelHandle) -> Result<Self, WorkspaceError> {
         check_name(&spec.id)?;
-        let folder = spec.folder.canonicalize().map_err(WorkspaceError::io("cannot open", &spec.folder))?;
+        let project_dir =
+            spec.project_dir.canonicalize().map_err(WorkspaceError::io("cannot open", &spec.project_dir))?;
         match spec.mode {
-            Mode::InPlace => in_place(spec, folder, cancel),
-            Mode::Worktree | Mode::WorktreeWithChanges => Worktree::plan(spec, folder)?.create(spec, cancel),
+            Mode::InPlace => in_place(spec, project_dir, cancel),
+            Mode::Worktree | Mode::WorktreeWithChanges => Worktree::plan(spec, project_dir)?.create(spec, cancel),
         }
     }
 }
 
-fn in_place(spec: &WorkspaceSpec, folder: PathBuf, cancel: &CancelHandle) -> Result<Workspace, WorkspaceError> {
-    let repo = match Repository::find(&folder, &spec.env) {
+fn in_place(spec: &WorkspaceSpec, project_dir: PathBuf, cancel: &CancelHandle) -> Result<Workspace, WorkspaceError> {
+    let repo = match Repository::find(&project_dir, &spec.env) {
         // Nothing here needs git.
         Err(WorkspaceError::GitMissing) => None,
         found => found?,
@@ -47,12 +48,12 @@ fn in_place(spec: &WorkspaceSpec, folder: PathBuf, cancel: &CancelHandle) -> Res
             let own = OwnGit::new(&spec.parent, &spec.id, &repo.common_dir);
             (start_tree(&own, &git, &repo.git_dir, &repo.root, spec, cancel)?, programs)
         }
-        None => (manifest::record(&folder, &manifests)?, GitPrograms::default()),
+        None => (manifest::record(&project_dir, &manifests)?, GitPrograms::default()),
     };
     let workspace = Workspace {
         id: spec.id.clone(),
-        dir: folder.clone(),
-        folder,
+        dir: project_dir.clone(),
+        project_dir,
         kind: Kind::InPlace { repo, manifests },
         base,
         programs,
@@ -83,7 +84,7 @@ fn start_tree(
 
 /// A worktree that shall be made.
 struct Worktree {
-    folder: PathBuf,
+    project_dir: PathBuf,
     repo: Repository,
     base_commit: String,
     root: PathBuf,
@@ -93,15 +94,15 @@ struct Worktree {
 }
 
 impl Worktree {
-    /// Checks whether the folder can have a worktree. Nothing is changed.
-    fn plan(spec: &WorkspaceSpec, folder: PathBuf) -> Result<Self, WorkspaceError> {
-        let state = inspect(&folder, &spec.env)?;
+    /// Checks whether the directory can have a worktree. Nothing is changed.
+    fn plan(spec: &WorkspaceSpec, project_dir: PathBuf) -> Result<Self, WorkspaceError> {
+        let state = inspect(&project_dir, &spec.env)?;
         let has_submodules = state.has_submodules;
-        let (repo, base_commit) = state.check(&folder, spec.mode)?;
+        let (repo, base_commit) = state.check(&project_dir, spec.mode)?;
         std::fs::create_dir_all(&spec.parent).map_err(WorkspaceError::io("cannot create", &spec.parent))?;
         let parent = spec.parent.canonicalize().map_err(WorkspaceError::io("cannot open", &spec.parent))?;
         Ok(Self {
-            folder,
+            project_dir,
             repo,
             base_commit,
             root: parent.join(&spec.id),
@@ -123,30 +124,30 @@ impl Worktree {
         if spec.mode == Mode::WorktreeWithChanges {
             let changed = snapshot::tree(&git, &TemporaryIndex::copy_of_work_tree(&git, &self.repo.git_dir)?)?;
             worktree.run(&["read-tree", "--reset", "-u", &changed])?;
-            // The changes are in the files only, as most of them are in the person's folder.
+            // The changes are in the files only, as most of them are in the person's directory.
             worktree.run(&["read-tree", "-m", &self.base_commit])?;
         }
         if self.has_submodules {
             update_submodules(&Git::discover(&self.root, &spec.env).with_cancel(cancel), &["--init"])?;
         }
-        let dir = match self.folder.strip_prefix(&self.repo.root) {
+        let dir = match self.project_dir.strip_prefix(&self.repo.root) {
             Ok(below) if !below.as_os_str().is_empty() => self.root.join(below),
             _ => self.root.clone(),
         };
-        // A folder without tracked files is not in the worktree.
+        // A directory without tracked files is not in the worktree.
         std::fs::create_dir_all(&dir).map_err(WorkspaceError::io("cannot create", &dir))?;
         for path in &spec.copy {
-            copy_files::copy(&self.folder, &dir, path)?;
+            copy_files::copy(&self.project_dir, &dir, path)?;
         }
         for command in &spec.setup {
             run_setup(command, &dir, spec, cancel)?;
         }
         let programs = GitPrograms::record(&worktree, &git_dir, &self.repo.common_dir)?;
         let base = start_tree(&self.own_git(spec), &worktree, &git_dir, &self.root, spec, cancel)?;
-        let Self { folder, repo, base_commit, root, branch, marker, .. } = self;
+        let Self { project_dir, repo, base_commit, root, branch, marker, .. } = self;
         let kind = Kind::Worktree { repo, root, git_dir, branch, base_commit: base_commit.clone() };
         let (id, env, cancel) = (spec.id.clone(), spec.env.clone(), cancel.clone());
-        let workspace = Workspace { id, folder, dir, kind, base, programs, env, cancel };
+        let workspace = Workspace { id, project_dir, dir, kind, base, programs, env, cancel };
         workspace.keep(workspace.base.as_str(), BASE, Some(&base_commit))?;
         std::fs::remove_file(&marker).map_err(WorkspaceError::io("cannot remove", &marker))?;
         Ok(workspace)

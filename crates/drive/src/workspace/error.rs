@@ -13,13 +13,13 @@ pub enum WorkspaceError {
     GitMissing,
     #[error("{name:?} cannot name a workspace or a snapshot")]
     BadName { name: String },
-    #[error("{} is not in a git repository", folder.display())]
-    NoGit { folder: PathBuf },
+    #[error("{} is not in a git repository", project_dir.display())]
+    NoGit { project_dir: PathBuf },
     #[error("the repository {} has no commit", root.display())]
     NoCommit { root: PathBuf },
-    /// The person's folder has uncommitted changes. `count` includes the files that are not listed.
-    #[error("{} has uncommitted changes: {}", folder.display(), named(files, *count))]
-    Dirty { folder: PathBuf, files: Vec<String>, count: usize },
+    /// The person's directory has uncommitted changes. `count` includes the files that are not listed.
+    #[error("{} has uncommitted changes: {}", project_dir.display(), named(files, *count))]
+    Dirty { project_dir: PathBuf, files: Vec<String>, count: usize },
     /// A submodule's own files cannot be carried into a worktree.
     #[error("submodules with uncommitted changes: {}", named(files, files.len()))]
     SubmoduleChanges { files: Vec<String> },
@@ -35,8 +35,8 @@ pub enum WorkspaceError {
     Setup { command: String, how: String, output: String },
     #[error("{} is no longer the worktree that Belay made: {why}", dir.display())]
     Broken { dir: PathBuf, repo: PathBuf, why: String },
-    #[error("{} is used in place; only a worktree can be restored", folder.display())]
-    InPlace { folder: PathBuf },
+    #[error("{} is used in place; only a worktree can be restored", project_dir.display())]
+    InPlace { project_dir: PathBuf },
     #[error("{} could not be restored; these files still differ: {}", dir.display(), named(files, files.len()))]
     NotRestored { dir: PathBuf, files: Vec<String> },
     /// Which files a sparse checkout left out is in the index only.
@@ -127,10 +127,10 @@ pub enum LandError {
     /// The person's own uncommitted changes, or files that git does not know, are in the way.
     #[error("files with uncommitted changes are in the way: {}", named(files, files.len()))]
     Dirty { files: Vec<String> },
-    #[error("HEAD is detached in {}", folder.display())]
-    DetachedHead { folder: PathBuf },
-    #[error("a {operation} is in progress in {}", folder.display())]
-    InProgress { folder: PathBuf, operation: &'static str },
+    #[error("HEAD is detached in {}", project_dir.display())]
+    DetachedHead { project_dir: PathBuf },
+    #[error("a {operation} is in progress in {}", project_dir.display())]
+    InProgress { project_dir: PathBuf, operation: &'static str },
     #[error("git has no user name or email: {message}")]
     NoIdentity { message: String },
     #[error(transparent)]

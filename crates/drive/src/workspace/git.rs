@@ -100,9 +100,9 @@ pub(super) struct GitOutput {
 }
 
 impl Git {
-    /// Git finds the repository from `folder` upwards.
-    pub(super) fn discover(folder: &Path, env: &Environment) -> Self {
-        Self::new(vec!["-C".into(), folder.into()], None, env)
+    /// Git finds the repository from `project_dir` upwards.
+    pub(super) fn discover(project_dir: &Path, env: &Environment) -> Self {
+        Self::new(vec!["-C".into(), project_dir.into()], None, env)
     }
 
     /// Git uses exactly this repository. An agent that deletes or replaces the `.git` file of its worktree must not
@@ -120,7 +120,7 @@ impl Git {
     }
 
     fn new(mut arguments: Vec<OsString>, pinned: Option<(PathBuf, PathBuf)>, env: &Environment) -> Self {
-        // Without optional locks, reading the state of the person's folder does not rewrite their index.
+        // Without optional locks, reading the state of the person's directory does not rewrite their index.
         arguments.extend(["--no-optional-locks", "--no-pager", "--literal-pathspecs"].map(OsString::from));
         for setting in SETTINGS {
             arguments.extend([OsString::from("-c"), (*setting).into()]);

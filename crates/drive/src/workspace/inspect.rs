@@ -1,4 +1,4 @@
-//! What a folder is before an agent works in it.
+//! What a directory is before an agent works in it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::special_files;
 /// Changed files that are listed.
 const MAX_LISTED_FILES: usize = 100;
 
-/// The repository that a folder belongs to.
+/// The repository that a directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
     /// The top of the work tree.
@@ -24,9 +24,9 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository that contains a folder; `None` if there is none.
-    pub(super) fn find(folder: &Path, env: &Environment) -> Result<Option<Self>, WorkspaceError> {
-        let git = Git::discover(folder, env);
+    /// The repository that contains a directory; `None` if there is none.
+    pub(super) fn find(project_dir: &Path, env: &Environment) -> Result<Option<Self>, WorkspaceError> {
+        let git = Git::discover(project_dir, env);
         let found = git.output(&["rev-parse", "--is-inside-work-tree"], b"")?;
         if !found.status.success() {
             // Other failures are not the absence of a repository: one that belongs to another user, a damaged one.
@@ -49,9 +49,9 @@ impl Repository {
     }
 }
 
-/// A folder, before an agent works in it.
+/// A directory, before an agent works in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FolderState {
+pub struct DirState {
     /// `None` without git.
     pub repository: Option<Repository>,
     /// `None` if the repository has no commit yet.
@@ -66,14 +66,15 @@ pub struct FolderState {
     pub has_submodules: bool,
 }
 
-impl FolderState {
-    /// Whether the folder can have a worktree. Returns its repository and the commit that is checked out.
-    pub fn check(self, folder: &Path, mode: Mode) -> Result<(Repository, String), WorkspaceError> {
-        let repository = self.repository.ok_or_else(|| WorkspaceError::NoGit { folder: folder.to_owned() })?;
+impl DirState {
+    /// Whether the directory can have a worktree. Returns its repository and the commit that is checked out.
+    pub fn check(self, project_dir: &Path, mode: Mode) -> Result<(Repository, String), WorkspaceError> {
+        let repository =
+            self.repository.ok_or_else(|| WorkspaceError::NoGit { project_dir: project_dir.to_owned() })?;
         let head = self.head.ok_or_else(|| WorkspaceError::NoCommit { root: repository.root.clone() })?;
         if mode == Mode::Worktree && self.changed_count > 0 {
             let (files, count) = (self.changed, self.changed_count);
-            return Err(WorkspaceError::Dirty { folder: folder.to_owned(), files, count });
+            return Err(WorkspaceError::Dirty { project_dir: project_dir.to_owned(), files, count });
         }
         if !self.changed_submodules.is_empty() {
             return Err(WorkspaceError::SubmoduleChanges { files: self.changed_submodules });
@@ -82,14 +83,14 @@ impl FolderState {
     }
 }
 
-/// Looks at a folder. Nothing is changed, not even git's index.
-pub fn inspect(folder: &Path, env: &Environment) -> Result<FolderState, WorkspaceError> {
-    if let Some(found) = belay_fs::repository::Repository::find(folder) {
+/// Looks at a directory. Nothing is changed, not even git's index.
+pub fn inspect(project_dir: &Path, env: &Environment) -> Result<DirState, WorkspaceError> {
+    if let Some(found) = belay_fs::repository::Repository::find(project_dir) {
         special_files::check_git_dir(&found.git_dir, &[])?;
         special_files::check_work_tree(&found.root)?;
     }
-    let mut state = FolderState {
-        repository: Repository::find(folder, env)?,
+    let mut state = DirState {
+        repository: Repository::find(project_dir, env)?,
         head: None,
         branch: None,
         changed: Vec::new(),

@@ -1,4 +1,4 @@
-//! Bringing the work of a worktree into the person's folder.
+//! Bringing the work of a worktree into the person's directory.
 //!
 //! Everything is computed as objects first. The person's files, index and branch change in the last step only, and
 //! only if nothing of theirs is in the way.
@@ -34,7 +34,7 @@ pub enum Land {
     Merge,
     /// Like `Merge`, with the commits of the agent in its history. Nobody has reviewed them one by one.
     MergeCommits,
-    /// As uncommitted changes in the person's folder.
+    /// As uncommitted changes in the person's directory.
     Apply,
 }
 
@@ -50,12 +50,12 @@ pub enum Landed {
     Applied {
         files: Vec<String>,
     },
-    /// Nothing to do: it landed before, it changed nothing, or the agent worked in the folder itself.
+    /// Nothing to do: it landed before, it changed nothing, or the agent worked in the directory itself.
     AlreadyThere,
 }
 
 impl Workspace {
-    /// Brings a tree into the person's folder. If that is not possible without a loss, nothing at all is changed. The
+    /// Brings a tree into the person's directory. If that is not possible without a loss, nothing at all is changed. The
     /// work of a worktree that started with uncommitted changes lands without them.
     pub fn land(&self, tree: &TreeId, how: Land, message: &str) -> Result<Landed, LandError> {
         let Kind::Worktree { repo, base_commit, .. } = &self.kind else {
@@ -81,7 +81,7 @@ struct Landing<'a> {
     workspace: &'a Workspace,
     repo: &'a Repository,
     base_commit: &'a str,
-    /// For the files and the index in the person's folder.
+    /// For the files and the index in the person's directory.
     git: Git,
     /// For branches and commits.
     refs: Git,
@@ -93,12 +93,12 @@ impl Landing<'_> {
     /// the person's commits does not count.
     fn merge(&self, message: &str, how: Land) -> Result<Landed, LandError> {
         let refs = &self.refs;
-        let folder = || self.repo.root.clone();
+        let project_dir = || self.repo.root.clone();
         if let Some((_, operation)) = OPERATIONS.iter().find(|(file, _)| self.repo.git_dir.join(file).exists()) {
-            return Err(LandError::InProgress { folder: folder(), operation });
+            return Err(LandError::InProgress { project_dir: project_dir(), operation });
         }
-        let branch = inspect::branch(refs)?.ok_or_else(|| LandError::DetachedHead { folder: folder() })?;
-        let head = refs.resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit { root: folder() })?;
+        let branch = inspect::branch(refs)?.ok_or_else(|| LandError::DetachedHead { project_dir: project_dir() })?;
+        let head = refs.resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit { root: project_dir() })?;
         if self.workspace.base == *self.tree {
             return Ok(Landed::AlreadyThere);
         }

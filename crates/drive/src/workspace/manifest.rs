@@ -1,4 +1,4 @@
-//! Snapshots of a folder without git: the digest of every file that is not ignored.
+//! Snapshots of a directory without git: the digest of every file that is not ignored.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,16 +14,16 @@ use super::TreeId;
 use super::error::WorkspaceError;
 use super::git::path_text;
 
-/// Distinguishes digests of folders from trees of git.
+/// Distinguishes digests of directories from trees of git.
 const PREFIX: &str = "files-";
 const MAX_MANIFEST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Digests by path.
 pub(super) type Manifest = BTreeMap<String, String>;
 
-/// Reads a folder and stores what is in it below `manifests`.
-pub(super) fn record(folder: &Path, manifests: &Path) -> Result<TreeId, WorkspaceError> {
-    let manifest = read_folder(folder)?;
+/// Reads a directory and stores what is in it below `manifests`.
+pub(super) fn record(project_dir: &Path, manifests: &Path) -> Result<TreeId, WorkspaceError> {
+    let manifest = read_dir(project_dir)?;
     let mut hash = Sha256::new();
     for (path, digest) in &manifest {
         hash.update(path.as_bytes());
@@ -41,7 +41,7 @@ pub(super) fn record(folder: &Path, manifests: &Path) -> Result<TreeId, Workspac
     Ok(tree)
 }
 
-/// What was in the folder at a snapshot.
+/// What was in the directory at a snapshot.
 pub(super) fn load(manifests: &Path, tree: &TreeId) -> Result<Manifest, WorkspaceError> {
     let missing = || WorkspaceError::NoManifest { tree: tree.to_string() };
     let digest = tree.as_str().strip_prefix(PREFIX).ok_or_else(missing)?;
@@ -54,8 +54,8 @@ pub(super) fn load(manifests: &Path, tree: &TreeId) -> Result<Manifest, Workspac
 }
 
 /// The digests of all files that are not ignored. Links are not followed; what they name counts.
-fn read_folder(folder: &Path) -> Result<Manifest, WorkspaceError> {
-    let mut walk = ignore::WalkBuilder::new(folder);
+fn read_dir(project_dir: &Path) -> Result<Manifest, WorkspaceError> {
+    let mut walk = ignore::WalkBuilder::new(project_dir);
     // The same files that git would see after `git init`, whatever tools the person uses for searching.
     walk.standard_filters(false).git_ignore(true).require_git(false).follow_links(false);
     // The walk reads the ignore rules of each directory by itself, and a FIFO would block it forever.
@@ -70,7 +70,7 @@ fn read_folder(folder: &Path) -> Result<Manifest, WorkspaceError> {
             }
         }
     };
-    let can_begin = is_readable(folder);
+    let can_begin = is_readable(project_dir);
     walk.filter_entry(move |entry| {
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
         entry.file_name() != ".git" && (!is_dir || is_readable(entry.path()))
@@ -81,10 +81,10 @@ fn read_folder(folder: &Path) -> Result<Manifest, WorkspaceError> {
             Ok(entry) => entry,
             Err(error) => {
                 let source = error.into_io_error().unwrap_or_else(|| std::io::Error::other("cannot read it"));
-                return Err(WorkspaceError::io("cannot read", folder)(source));
+                return Err(WorkspaceError::io("cannot read", project_dir)(source));
             }
         };
-        let Ok(relative) = entry.path().strip_prefix(folder) else { continue };
+        let Ok(relative) = entry.path().strip_prefix(project_dir) else { continue };
         let digest = match entry.file_type() {
             Some(kind) if kind.is_file() => digest_of_file(entry.path()),
             Some(kind) if kind.is_symlink() => std::fs::read_link(entry.path())

@@ -234,12 +234,12 @@ mod tests {
         }
         std::fs::OpenOptions::new()
             .append(true)
-            .open(project.folder.join(".git/config"))
+            .open(project.project_dir.join(".git/config"))
             .and_then(|mut file| io::Write::write_all(&mut file, b"[x]\n\tswitch\n"))
             .expect("appended");
-        let git_dir = project.folder.join(".git");
+        let git_dir = project.project_dir.join(".git");
         let own = OwnGit::new(project.temp.path(), "t1", &git_dir);
-        own.make(&Git::pinned(&git_dir, &project.folder, &project.env()), &git_dir, None).expect("made");
+        own.make(&Git::pinned(&git_dir, &project.project_dir, &project.env()), &git_dir, None).expect("made");
         let list = |git: &Git| {
             let listed = git.run(&["config", "--list", "-z"]).expect("settings");
             let text = String::from_utf8(listed).expect("UTF-8");
@@ -247,7 +247,7 @@ mod tests {
             text.split('\0').filter(kept).map(str::to_owned).collect::<Vec<_>>()
         };
         let env = project.env();
-        assert_eq!(list(&own.objects(&env)), list(&Git::pinned(&git_dir, &project.folder, &env)));
+        assert_eq!(list(&own.objects(&env)), list(&Git::pinned(&git_dir, &project.project_dir, &env)));
         assert_eq!(list(&own.objects(&env)).len(), 3);
         let copied = std::fs::read_to_string(own.dir.join("config")).expect("a configuration");
         assert!(copied.contains("promisor") && copied.contains("autocrlf"), "{copied}");

@@ -14,7 +14,7 @@ use super::{Kind, TreeId, Workspace, compare, create};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     Removed,
-    /// There is nothing to remove: the worktree is gone, or the workspace is the person's folder.
+    /// There is nothing to remove: the worktree is gone, or the workspace is the person's directory.
     Nothing,
     Kept(KeptBecause),
 }
@@ -36,7 +36,7 @@ pub enum KeptBecause {
 
 impl Workspace {
     /// Keeps a tree as the branch `belay/<id>`, so that the worktree may be removed. Returns the branch; `None` if
-    /// the workspace is the person's folder.
+    /// the workspace is the person's directory.
     pub fn archive(&self, tree: &TreeId) -> Result<Option<String>, WorkspaceError> {
         let (Kind::Worktree { branch, base_commit, .. }, Some(objects)) = (&self.kind, self.refs()?) else {
             return Ok(None);

@@ -27,7 +27,7 @@ impl Workspace {
     /// If they have changed since, nothing is done. Needs git.
     pub fn revert(&self, before: &TreeId, after: &TreeId) -> Result<(), WorkspaceError> {
         let (Some(git), Some(diff)) = (self.git()?, self.diff(before, after)?) else {
-            return Err(WorkspaceError::NoGit { folder: self.folder.clone() });
+            return Err(WorkspaceError::NoGit { project_dir: self.project_dir.clone() });
         };
         if diff.is_empty() {
             return Ok(());
@@ -41,13 +41,13 @@ impl Workspace {
     /// commits since then are undone. Branches that the agent created stay. Only changed files are written, so that
     /// builds stay incremental.
     ///
-    /// No session may live in the worktree. A folder that is used in place is never reset.
+    /// No session may live in the worktree. A directory that is used in place is never reset.
     pub fn restore(&self, tree: &TreeId) -> Result<(), WorkspaceError> {
         let Kind::Worktree { repo, root, git_dir, branch, base_commit } = &self.kind else {
-            return Err(WorkspaceError::InPlace { folder: self.folder.clone() });
+            return Err(WorkspaceError::InPlace { project_dir: self.project_dir.clone() });
         };
         let (Some(git), Some(own), Some((repository, _))) = (self.git()?, self.own_git(), self.repository_git()) else {
-            return Err(WorkspaceError::NoGit { folder: self.folder.clone() });
+            return Err(WorkspaceError::NoGit { project_dir: self.project_dir.clone() });
         };
         for name in UNFINISHED {
             let path = git_dir.join(name);

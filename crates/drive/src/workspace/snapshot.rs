@@ -20,7 +20,7 @@ impl Workspace {
     /// `refs/belay/<id>/<name>`; index, HEAD and branches stay as they are. `base`, `landed` and `archived` are
     /// reserved names.
     ///
-    /// A submodule counts by the commit that it has checked out. The files of a repository inside the folder that is
+    /// A submodule counts by the commit that it has checked out. The files of a repository inside the directory that is
     /// not a submodule do not count until it has a commit.
     pub fn snapshot(&self, name: &str) -> Result<TreeId, WorkspaceError> {
         check_name(name)?;
@@ -33,8 +33,8 @@ impl Workspace {
                 self.keep(&tree, name, self.head()?.as_deref())?;
                 Ok(TreeId(tree))
             }
-            (None, Kind::InPlace { manifests, .. }) => manifest::record(&self.folder, manifests),
-            (None, Kind::Worktree { .. }) => Err(WorkspaceError::NoGit { folder: self.folder.clone() }),
+            (None, Kind::InPlace { manifests, .. }) => manifest::record(&self.project_dir, manifests),
+            (None, Kind::Worktree { .. }) => Err(WorkspaceError::NoGit { project_dir: self.project_dir.clone() }),
         }
     }
 
@@ -67,7 +67,9 @@ impl Workspace {
 
     /// Brings Belay's own index up to date with the files where the agent works. Returns a copy of it and its tree.
     pub(super) fn index_of_files(&self, git: &Git) -> Result<(TemporaryIndex, String), WorkspaceError> {
-        let Some(own) = self.own_git() else { return Err(WorkspaceError::NoGit { folder: self.folder.clone() }) };
+        let Some(own) = self.own_git() else {
+            return Err(WorkspaceError::NoGit { project_dir: self.project_dir.clone() });
+        };
         own.ensure_index(self.base.as_str(), &self.env)?;
         let index = TemporaryIndex::copy_of(&own.index())?;
         let on_index = index.use_with(git);

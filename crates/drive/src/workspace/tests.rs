@@ -20,7 +20,7 @@ use crate::headless::CancelHandle;
 /// A person's project with two commits, and the environment of that person.
 pub(crate) struct Project {
     pub(crate) temp: tempfile::TempDir,
-    pub(crate) folder: PathBuf,
+    pub(crate) project_dir: PathBuf,
 }
 
 impl Project {
@@ -39,14 +39,14 @@ impl Project {
 
     pub(crate) fn without_git() -> Self {
         let temp = tempfile::tempdir().expect("a directory");
-        let folder = temp.path().canonicalize().expect("a path").join("project");
-        std::fs::create_dir_all(&folder).expect("a folder");
+        let project_dir = temp.path().canonicalize().expect("a path").join("project");
+        std::fs::create_dir_all(&project_dir).expect("a directory");
         let home = temp.path().join("home");
         std::fs::create_dir_all(&home).expect("a home");
         // Submodules of the tests are directories.
         let config = "[user]\nname = Pat\nemail = pat@example.com\n[protocol \"file\"]\nallow = always\n";
         std::fs::write(home.join(".gitconfig"), config).expect("a configuration");
-        Self { temp, folder }
+        Self { temp, project_dir }
     }
 
     pub(crate) fn env(&self) -> Environment {
@@ -58,7 +58,7 @@ impl Project {
     fn spec(&self, mode: Mode) -> WorkspaceSpec {
         WorkspaceSpec {
             id: "t1".to_owned(),
-            folder: self.folder.clone(),
+            project_dir: self.project_dir.clone(),
             mode,
             parent: self.temp.path().join("worktrees"),
             copy: Vec::new(),
@@ -74,15 +74,15 @@ impl Project {
     }
 
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
-        write(&self.folder.join(path), content);
+        write(&self.project_dir.join(path), content);
     }
 
     fn commit(&self, message: &str) {
-        commit(self, &self.folder, message);
+        commit(self, &self.project_dir, message);
     }
 
     pub(crate) fn git(&self, args: &[&str]) -> String {
-        self.git_in(&self.folder, args)
+        self.git_in(&self.project_dir, args)
     }
 
     /// Git as the person or the agent calls it.
@@ -97,15 +97,15 @@ impl Project {
         Command::new("git").args(args).current_dir(dir).env_clear().envs(env).output().expect("git")
     }
 
-    /// Everything in the folder that a person would miss: files with their modes, index, HEAD and branches.
+    /// Everything in the directory that a person would miss: files with their modes, index, HEAD and branches.
     fn state(&self) -> Vec<(String, Vec<u8>)> {
         let mut state = vec![
             ("HEAD".to_owned(), self.git(&["rev-parse", "HEAD"]).into_bytes()),
-            ("branch".to_owned(), std::fs::read(self.folder.join(".git/HEAD")).expect("HEAD")),
+            ("branch".to_owned(), std::fs::read(self.project_dir.join(".git/HEAD")).expect("HEAD")),
             ("heads".to_owned(), self.git(&["for-each-ref", "refs/heads/main", "refs/tags"]).into_bytes()),
-            ("index".to_owned(), std::fs::read(self.folder.join(".git/index")).expect("an index")),
+            ("index".to_owned(), std::fs::read(self.project_dir.join(".git/index")).expect("an index")),
         ];
-        state.extend(files(&self.folder));
+        state.extend(files(&self.project_dir));
         state
     }
 }

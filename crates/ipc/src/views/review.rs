@@ -52,7 +52,8 @@ pub struct ReviewSummaryView {
     pub id: String,
     pub title: String,
     /// Absolute path of the project.
-    pub folder: String,
+    #[serde(alias = "folder")]
+    pub project_dir: String,
     pub phase: ReviewPhase,
     /// What the task does, waits for, or how it ended, in one sentence.
     pub status: String,
@@ -122,7 +123,7 @@ impl ReviewSummaryView {
             kind,
             since: self.since,
             reason: format!("\"{}\": {}", self.title, self.status),
-            project: Some(self.folder.clone()),
+            project: Some(self.project_dir.clone()),
         })
     }
 

@@ -18,7 +18,7 @@ pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
     let workspace = Workspace::create(
         &WorkspaceSpec {
             id: context.dir.id().to_owned(),
-            folder: PathBuf::from(&spec.folder),
+            project_dir: PathBuf::from(&spec.project_dir),
             mode: mode(spec),
             parent: context.worktrees.clone(),
             copy: context.config.drive.copy.clone(),

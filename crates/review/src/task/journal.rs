@@ -284,7 +284,7 @@ impl Task {
         }
     }
 
-    /// A worktree is reset before the next attempt. Edits in the person's own folder stay, and the next prompt names
+    /// A worktree is reset before the next attempt. Edits in the person's own directory stay, and the next prompt names
     /// them.
     fn keep_leftovers(&mut self, step: &Step) {
         if let Step::Build { round } = step

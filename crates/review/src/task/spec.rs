@@ -12,7 +12,8 @@ pub struct TaskSpec {
     /// What to build, in the person's words.
     pub prompt: String,
     /// Absolute path of the project.
-    pub folder: String,
+    #[serde(alias = "folder")]
+    pub project_dir: String,
     pub builder: Role,
     pub reviewers: Vec<Role>,
     /// Decides disputes, if there is one.
@@ -51,7 +52,7 @@ pub enum WorkspaceMode {
     Worktree,
     /// In a git worktree that starts with the person's uncommitted changes.
     WorktreeWithChanges,
-    /// In the folder itself.
+    /// In the directory itself.
     InPlace,
 }
 

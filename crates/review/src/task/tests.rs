@@ -18,7 +18,7 @@ fn spec(reviewers: &[&str], gates: &[&str]) -> TaskSpec {
     TaskSpec {
         title: "Add a cache".to_owned(),
         prompt: "Add a cache to the client.".to_owned(),
-        folder: "/project".to_owned(),
+        project_dir: "/project".to_owned(),
         builder: role("claude-code"),
         reviewers: reviewers.iter().map(|agent| role(agent)).collect(),
         arbiter: None,

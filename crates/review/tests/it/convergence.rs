@@ -106,7 +106,7 @@ fn run(sequence: &Sequence) -> Task {
     let spec = TaskSpec {
         title: sequence.name.clone(),
         prompt: "Build it.".to_owned(),
-        folder: "/project".to_owned(),
+        project_dir: "/project".to_owned(),
         builder: role("claude-code"),
         reviewers: vec![role("codex")],
         arbiter: sequence.arbiter.as_ref().map(|_| role("gemini")),

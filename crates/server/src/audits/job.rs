@@ -12,7 +12,7 @@ use belay_audit::report::LabelStyle;
 use belay_audit::run::AuditItem;
 use belay_audit::{Collector, Report, RuleSet, SearchScope, SessionFilter, Totals, find};
 use belay_clock::now;
-use belay_config::{ConfigKey, Loader, RulesByFolder, Strictness};
+use belay_config::{ConfigKey, Loader, RulesByDir, Strictness};
 use belay_core::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -98,8 +98,8 @@ fn variants(config: &ConfigSource, work: &AuditWork) -> Vec<RuleSet> {
     let of = |name: &str, tried: Option<(String, String, String)>| {
         let flags = config.flags.iter().cloned().chain(tried).collect();
         // `belay doctor` and the settings page tell about problems of the configuration.
-        let sets = RulesByFolder::new(config.paths.clone(), config.env.clone(), flags, Box::new(|_| {}));
-        RuleSet { name: name.to_owned(), rules: Box::new(move |folder| sets.for_folder(folder)) }
+        let sets = RulesByDir::new(config.paths.clone(), config.env.clone(), flags, Box::new(|_| {}));
+        RuleSet { name: name.to_owned(), rules: Box::new(move |dir| sets.for_dir(dir)) }
     };
     let mut variants = vec![of("yours", None)];
     if let Some((key, value)) = &work.setting {

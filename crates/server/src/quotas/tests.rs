@@ -2,8 +2,8 @@ use super::*;
 
 const NOW: Timestamp = Timestamp::from_millis(1_760_000_000_000);
 
-fn quotas(folder: &tempfile::TempDir) -> Quotas {
-    Quotas::load(&Paths::resolve(&belay_config::EnvSnapshot::default(), Some(folder.path())).unwrap())
+fn quotas(dir: &tempfile::TempDir) -> Quotas {
+    Quotas::load(&Paths::resolve(&belay_config::EnvSnapshot::default(), Some(dir.path())).unwrap())
 }
 
 fn quota(limit: &str, used_percent: f64, resets_at: Option<Timestamp>) -> ReportedQuota {
@@ -20,8 +20,8 @@ fn shown(quotas: &Quotas, at: Timestamp) -> Vec<f32> {
 
 #[test]
 fn the_last_report_holds_until_the_reset() {
-    let folder = tempfile::tempdir().unwrap();
-    let quotas = quotas(&folder);
+    let dir = tempfile::tempdir().unwrap();
+    let quotas = quotas(&dir);
     quotas.report(Some(Digest(9)), vec![quota("5 hours", 10.0, Some(later(60))), quota("requests", 5.0, None)], NOW);
     quotas.report(Some(Digest(9)), vec![quota("5 hours", 20.0, Some(later(60)))], later(1));
     quotas.report(Some(Digest(9)), vec![quota("5 hours", 15.0, Some(later(60)))], NOW);
@@ -35,20 +35,20 @@ fn the_last_report_holds_until_the_reset() {
 
 #[test]
 fn quotas_are_known_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let before = quotas(&folder);
+    let dir = tempfile::tempdir().unwrap();
+    let before = quotas(&dir);
     before.report(None, vec![quota("week", 62.0, Some(later(600)))], NOW);
-    assert_eq!(shown(&quotas(&folder), later(1)), [] as [f32; 0], "not written yet");
+    assert_eq!(shown(&quotas(&dir), later(1)), [] as [f32; 0], "not written yet");
     before.save();
-    assert_eq!(shown(&quotas(&folder), later(1)), [62.0]);
+    assert_eq!(shown(&quotas(&dir), later(1)), [62.0]);
     std::fs::write(&before.file, "[{").unwrap();
-    assert_eq!(shown(&quotas(&folder), later(1)), [] as [f32; 0], "a damaged file is ignored");
+    assert_eq!(shown(&quotas(&dir), later(1)), [] as [f32; 0], "a damaged file is ignored");
 }
 
 #[test]
 fn a_limit_of_an_unnamed_account_is_shown_unless_the_account_is_known() {
-    let folder = tempfile::tempdir().unwrap();
-    let quotas = quotas(&folder);
+    let dir = tempfile::tempdir().unwrap();
+    let quotas = quotas(&dir);
     quotas.report(None, vec![quota("week", 40.0, None)], NOW);
     assert_eq!(shown(&quotas, NOW), [40.0]);
     quotas.report(Some(Digest(7)), vec![quota("week", 41.0, None)], NOW);
@@ -59,8 +59,8 @@ fn a_limit_of_an_unnamed_account_is_shown_unless_the_account_is_known() {
 
 #[test]
 fn the_number_of_quotas_is_bounded() {
-    let folder = tempfile::tempdir().unwrap();
-    let quotas = quotas(&folder);
+    let dir = tempfile::tempdir().unwrap();
+    let quotas = quotas(&dir);
     for n in 0..200 {
         quotas.report(None, vec![quota(&format!("limit {n}"), 1.0, None)], later(n));
     }

@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn a_token_is_created_once_and_private() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("token");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("token");
     let token = ApiToken::load_or_create(&path).unwrap();
     assert_eq!(ApiToken::load_or_create(&path).unwrap(), token);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -16,8 +16,8 @@ fn a_token_is_created_once_and_private() {
 
 #[test]
 fn a_token_readable_by_others_is_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("token");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("token");
     let first = ApiToken::load_or_create(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let second = ApiToken::load_or_create(&path).unwrap();
@@ -27,8 +27,8 @@ fn a_token_readable_by_others_is_replaced() {
 
 #[test]
 fn the_proxy_token_permits_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let token = ApiToken::load_or_create(&folder.path().join("token")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let token = ApiToken::load_or_create(&dir.path().join("token")).unwrap();
     assert_eq!(token.proxy_token(), token.proxy_token());
     assert_eq!(token.proxy_token().len(), 64);
     assert!(!token.matches(&token.proxy_token()));

@@ -64,7 +64,7 @@ impl Filter {
     }
 
     fn has_review(&self, task: &ReviewSummaryView) -> bool {
-        let texts = [&*task.title, &task.id, &task.folder, "review", words::review_state(task).word];
+        let texts = [&*task.title, &task.id, &task.project_dir, "review", words::review_state(task).word];
         let agents = std::iter::once(&task.builder).chain(&task.reviewers).map(|agent| words::agent_name(agent));
         self.has(texts.into_iter().chain(agents))
     }

@@ -142,7 +142,7 @@ pub(super) fn with_reviews() -> OverviewView {
     let task = |id: &str, title: &str, since: &str, phase: ReviewPhase, status: &str| ReviewSummaryView {
         id: id.to_owned(),
         title: title.to_owned(),
-        folder: "/home/ada/src/billing-api".to_owned(),
+        project_dir: "/home/ada/src/billing-api".to_owned(),
         phase,
         status: status.to_owned(),
         since: serde_json::from_value(json!(at(since))).unwrap(),

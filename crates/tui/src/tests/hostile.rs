@@ -15,7 +15,7 @@ fn hostile() -> App {
         task.id = text.clone();
         task.title = text.clone();
         task.status = text.clone();
-        task.folder = text.clone();
+        task.project_dir = text.clone();
         task.builder = text.clone();
     }
     for need in &mut view.needs {

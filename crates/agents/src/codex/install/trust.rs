@@ -43,8 +43,8 @@ pub(in crate::codex) fn hash(event: &str, command: &str, timeout: u64, status: O
 
 /// The paths under which Codex may record the file: as given, and with symbolic links resolved.
 fn names(hooks: &Path) -> Vec<String> {
-    let folder = hooks.parent().and_then(|folder| folder.canonicalize().ok());
-    let real = folder.zip(hooks.file_name()).map(|(folder, name)| folder.join(name));
+    let dir = hooks.parent().and_then(|dir| dir.canonicalize().ok());
+    let real = dir.zip(hooks.file_name()).map(|(dir, name)| dir.join(name));
     let mut names: Vec<String> = [Some(hooks.to_owned()), real].into_iter().flatten().map(text).collect();
     names.dedup();
     names

@@ -10,12 +10,12 @@ use crate::context::Context;
 
 pub(super) fn state_directory(context: &Context) -> Vec<CheckResult> {
     const CHECK: &str = "state";
-    let folder = context.paths.state();
-    let found = match std::fs::metadata(folder) {
+    let dir = context.paths.state();
+    let found = match std::fs::metadata(dir) {
         Ok(found) => found,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return vec![missing(folder)],
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return vec![missing(dir)],
         Err(error) => {
-            let finding = format!("cannot access {}: {error}", folder.display());
+            let finding = format!("cannot access {}: {error}", dir.display());
             return vec![
                 CheckResult::failed(CHECK, finding)
                     .fix("check the permissions of its parent directories, or use --home DIR"),
@@ -23,36 +23,31 @@ pub(super) fn state_directory(context: &Context) -> Vec<CheckResult> {
         }
     };
     if !found.is_dir() {
-        let finding = format!("{} is not a directory", folder.display());
+        let finding = format!("{} is not a directory", dir.display());
         return vec![CheckResult::failed(CHECK, finding).fix("move it, or use --home DIR")];
     }
     let mut rows = Vec::new();
     if let Some(row) = check_owner_and_mode(context, &found) {
         rows.push(row);
     }
-    if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
-        let finding =
-            format!("{} is not writable: decisions are made in memory and nothing is saved", folder.display());
-        rows.push(
-            CheckResult::failed(CHECK, finding).fix(format!("chmod u+w {0}, or use --home DIR", folder.display())),
-        );
+    if rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err() {
+        let finding = format!("{} is not writable: decisions are made in memory and nothing is saved", dir.display());
+        rows.push(CheckResult::failed(CHECK, finding).fix(format!("chmod u+w {0}, or use --home DIR", dir.display())));
     }
     if rows.is_empty() {
-        rows.push(CheckResult::ok(CHECK, folder.display().to_string()));
+        rows.push(CheckResult::ok(CHECK, dir.display().to_string()));
     }
     rows
 }
 
 /// The state directory does not exist: whether it can be created.
-fn missing(folder: &Path) -> CheckResult {
-    let parent = folder.ancestors().skip(1).find(|parent| parent.exists());
+fn missing(dir: &Path) -> CheckResult {
+    let parent = dir.ancestors().skip(1).find(|parent| parent.exists());
     match parent.filter(|parent| rustix::fs::access(*parent, rustix::fs::Access::WRITE_OK).is_err()) {
-        None => {
-            CheckResult::note("state", format!("{} does not exist yet; it is created when needed", folder.display()))
-        }
+        None => CheckResult::note("state", format!("{} does not exist yet; it is created when needed", dir.display())),
         Some(parent) => CheckResult::failed(
             "state",
-            format!("{} cannot be created: {} is not writable; nothing is saved", folder.display(), parent.display()),
+            format!("{} cannot be created: {} is not writable; nothing is saved", dir.display(), parent.display()),
         )
         .fix(format!("chmod u+w {}, or use --home DIR", parent.display())),
     }
@@ -60,17 +55,14 @@ fn missing(folder: &Path) -> CheckResult {
 
 fn check_owner_and_mode(context: &Context, found: &std::fs::Metadata) -> Option<CheckResult> {
     use std::os::unix::fs::MetadataExt;
-    let folder = context.paths.state().display();
+    let dir = context.paths.state().display();
     if found.uid() != rustix::process::geteuid().as_raw() {
-        let row = CheckResult::failed("state", format!("{folder} belongs to another user (id {})", found.uid()));
+        let row = CheckResult::failed("state", format!("{dir} belongs to another user (id {})", found.uid()));
         return Some(row.fix("run Belay as that user, or use --home DIR"));
     }
     (found.mode() & 0o077 != 0).then(|| {
-        CheckResult::warning(
-            "state",
-            format!("{folder} is accessible to other users (mode {:o})", found.mode() & 0o777),
-        )
-        .fix(format!("chmod 700 {folder}"))
+        CheckResult::warning("state", format!("{dir} is accessible to other users (mode {:o})", found.mode() & 0o777))
+            .fix(format!("chmod 700 {dir}"))
     })
 }
 
@@ -116,8 +108,8 @@ fn effect_of_invalid_values(context: &Context) -> CheckResult {
 
 pub(super) fn project(context: &Context) -> Vec<CheckResult> {
     const CHECK: &str = "project file";
-    let Ok(folder) = std::env::current_dir() else { return Vec::new() };
-    let loader = Loader::new(&context.paths, &context.env).strictness(Strictness::Lenient).from_folder(folder);
+    let Ok(dir) = std::env::current_dir() else { return Vec::new() };
+    let loader = Loader::new(&context.paths, &context.env).strictness(Strictness::Lenient).from_dir(dir);
     let Ok(loaded) = loader.load() else { return Vec::new() };
     let Some((path, standing)) = &loaded.project else { return Vec::new() };
     let what = match standing {

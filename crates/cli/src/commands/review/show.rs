@@ -100,8 +100,8 @@ pub(super) fn lines(view: &ReviewView) -> Vec<String> {
         lines.push(format!("  reviewers  {}", task.reviewers.join(", ")));
     }
     lines.extend(view.gates.iter().map(|gate| format!("  accept     {gate}")));
-    lines.push(format!("  project    {}", task.folder));
-    lines.extend(view.dir.iter().filter(|dir| **dir != task.folder).map(|dir| format!("  worktree   {dir}")));
+    lines.push(format!("  project    {}", task.project_dir));
+    lines.extend(view.dir.iter().filter(|dir| **dir != task.project_dir).map(|dir| format!("  worktree   {dir}")));
     let budget = match (task.budget_micros, task.budget_tokens) {
         (Some(micros), _) => format!(" of {}", belay_core::format::dollars(micros)),
         (None, Some(limit)) => format!(" of {}", tokens(limit)),

@@ -71,7 +71,7 @@ pub(crate) struct StartArgs {
 
 pub(super) fn run(context: &Context, args: &StartArgs) -> CommandResult {
     let request = request(context, args)?;
-    for template in project_templates::find(&context.paths, Path::new(&request.folder)) {
+    for template in project_templates::find(&context.paths, Path::new(&request.project_dir)) {
         if let Err(why) = template.text {
             let path = template.path.display();
             context.out.notice(&format!("{path} is not used: {why}. Read it, then run `belay trust {path}`."));
@@ -90,13 +90,12 @@ pub(super) fn run(context: &Context, args: &StartArgs) -> CommandResult {
 }
 
 fn request(context: &Context, args: &StartArgs) -> Result<FileReviewRequest, CommandError> {
-    let folder = args.dir.canonicalize().map_err(|error| {
+    let project_dir = args.dir.canonicalize().map_err(|error| {
         CommandError::new(format!("cannot access the directory {}", args.dir.display())).cause(error)
     })?;
-    let folder = folder
-        .into_os_string()
-        .into_string()
-        .map_err(|folder| CommandError::new(format!("the path of the directory is not UTF-8: {}", folder.display())))?;
+    let project_dir = project_dir.into_os_string().into_string().map_err(|project_dir| {
+        CommandError::new(format!("the path of the directory is not UTF-8: {}", project_dir.display()))
+    })?;
     let (mut budget_micros, mut budget_tokens) = (None, None);
     for amount in &args.budget {
         if let OperatorDecision::Budget { tokens, cost_micros } = OperatorDecision::from(*amount) {
@@ -112,7 +111,7 @@ fn request(context: &Context, args: &StartArgs) -> Result<FileReviewRequest, Com
     Ok(FileReviewRequest {
         title: args.title.clone(),
         prompt: super::super::exec::read_prompt(args.task.as_deref(), args.file.as_deref())?,
-        folder,
+        project_dir,
         builder: args.builder.as_deref().map(agent),
         reviewers: args.reviewer.iter().map(|name| agent(name)).filter(|name| !name.is_empty()).collect(),
         arbiter: args.arbiter.as_deref().map(agent),

@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn conditions_are_met() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = Condition::File(folder.path().join("x"));
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = Condition::File(dir.path().join("x"));
         assert!(!file.is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
-        std::fs::write(folder.path().join("x"), "").expect("a file");
+        std::fs::write(dir.path().join("x"), "").expect("a file");
         assert!(file.is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
         assert!(Condition::Command("true".into()).is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
         assert!(!Condition::Command("false".into()).is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));

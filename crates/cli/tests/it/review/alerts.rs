@@ -34,7 +34,7 @@ fn a_task_that_needs_a_person_is_posted_once() {
     assert_eq!(posted["type"], "review.needs_attention", "{posted}");
     assert_eq!(posted["data"]["subject"], serde_json::json!({ "type": "review", "id": id }));
     assert_eq!(posted["data"].get("session"), None, "{posted}");
-    assert_eq!(posted["data"]["project"], project.folder().to_str().unwrap());
+    assert_eq!(posted["data"]["project"], project.dir().to_str().unwrap());
     let text = posted["data"]["text"].as_str().unwrap();
     let sentence = "\"Write two into notes.txt\": Issues are open after the only round.";
     let details = format!("{sentence} Details: `belay review show {id}` (http://127.0.0.1:");

@@ -64,7 +64,7 @@ fn a_cancelled_build_in_place_keeps_its_edits_and_names_them() {
     let project = Project::new();
     let builder = project.program("builder", &format!("[ $n = 1 ] || exit 0; echo half > notes.txt; {HANGS}"));
     let id = project.file(&["--builder", &builder, "--accept", "true", "--in-place"]);
-    super::project::wait_for_file(&project.folder().join("notes.txt"), "half\n");
+    super::project::wait_for_file(&project.dir().join("notes.txt"), "half\n");
     project.ok(&["cancel", &id]);
     assert_eq!(project.watch(&id).code, Some(6));
     assert_eq!(project.read("notes.txt"), "half\n");

@@ -98,7 +98,7 @@ fn a_build_that_died_in_place_is_kept_and_named() {
     let builder = project.program("builder", &half_then_whole());
     let reviewer = project.program("reviewer", APPROVES);
     let id = project.file(&["--builder", &builder, "--reviewer", &reviewer, "--in-place"]);
-    wait_for_file(&project.folder().join("notes.txt"), "half\n");
+    wait_for_file(&project.dir().join("notes.txt"), "half\n");
     kill_everything(&project, &id);
     project.start_resident();
     let ended = project.watch(&id);

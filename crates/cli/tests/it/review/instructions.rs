@@ -36,7 +36,7 @@ fn refused(build: &str, shown: impl Fn(&Project) -> String) -> Project {
     project.write("CLAUDE.md", "Follow @docs/rules.md and @docs/later.md.\n");
     project.write("docs/rules.md", "Use tabs.\n");
     project.write("AGENTS.md", "Use tabs.\n");
-    std::os::unix::fs::symlink("../AGENTS.md", project.folder().join("docs/CLAUDE.md")).unwrap();
+    std::os::unix::fs::symlink("../AGENTS.md", project.dir().join("docs/CLAUDE.md")).unwrap();
     project.write(".gitignore", "vendor/\n");
     project.commit("instructions");
     let builder = project.program("builder", &format!("echo two > notes.txt; {build}"));

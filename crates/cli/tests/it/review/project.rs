@@ -106,7 +106,7 @@ impl Project {
         std::fs::read_to_string(self.out().join(format!("{name}-{run}.prompt"))).unwrap()
     }
 
-    pub(super) fn folder(&self) -> PathBuf {
+    pub(super) fn dir(&self) -> PathBuf {
         self.world.path("home/code/app")
     }
 
@@ -115,7 +115,7 @@ impl Project {
     }
 
     pub(super) fn read(&self, file: &str) -> String {
-        std::fs::read_to_string(self.folder().join(file)).unwrap_or_default()
+        std::fs::read_to_string(self.dir().join(file)).unwrap_or_default()
     }
 
     pub(super) fn git(&self, args: &[&str]) -> String {

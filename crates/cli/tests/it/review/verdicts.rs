@@ -63,7 +63,7 @@ fn a_reviewer_that_edits_files_approves_nothing() {
         // What was built can land; what the reviewer did cannot.
         project.ok(&["land", ended.id(), "--unapproved"]);
         assert_eq!(project.read("notes.txt"), "two\n");
-        assert!(!project.folder().join("other.txt").exists());
+        assert!(!project.dir().join("other.txt").exists());
     }
 }
 

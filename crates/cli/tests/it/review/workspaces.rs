@@ -99,7 +99,7 @@ fn tasks_in_place_in_one_repository_wait_for_each_other() {
     let options = ["--builder", &builder, "--accept", "true", "--in-place"];
     let first = project.file(&options);
     project.logged("builder start");
-    let sub = project.folder().join("sub").display().to_string();
+    let sub = project.dir().join("sub").display().to_string();
     let second = project.file(&[&options[..], &["--dir", &sub]].concat());
     project.journal(&second, |records| records.iter().any(|record| record["record"] == "waits"));
     let view = project.show(&second);
@@ -156,7 +156,7 @@ fn a_task_in_a_subdirectory_works_in_that_subdirectory() {
     let project = Project::new();
     project.write("part/notes.txt", "one\n");
     project.commit("part");
-    let part = project.folder().join("part").display().to_string();
+    let part = project.dir().join("part").display().to_string();
     let ended = start(&project, &["--dir", &part]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.view["dir"].as_str().unwrap().ends_with("/part"), "{}", ended.view["dir"]);

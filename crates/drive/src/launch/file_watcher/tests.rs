@@ -23,8 +23,8 @@ fn watch_during(root: &Path, work: impl FnOnce(&Path)) -> Vec<FileChanged> {
 
 /// A small project under git.
 fn project(work: impl FnOnce(&Path)) -> Vec<FileChanged> {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
     std::fs::create_dir(root.join(".git")).unwrap();
     std::fs::write(root.join(".gitignore"), "target/\n*.log\n").unwrap();
     std::fs::create_dir_all(root.join("src")).unwrap();
@@ -90,20 +90,20 @@ fn changed_ignore_rules_apply_at_once() {
 
 #[test]
 fn ignored_directories_of_a_large_tree_are_not_visited() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
     std::fs::write(root.join(".gitignore"), "node_modules\n").unwrap();
-    for (top, folders) in [("src", 200), ("node_modules", 800)] {
-        for n in 0..folders {
-            let folder = root.join(top).join(n.to_string());
-            std::fs::create_dir_all(&folder).unwrap();
-            (0..100).for_each(|n| drop(std::fs::File::create(folder.join(n.to_string())).unwrap()));
+    for (top, dirs) in [("src", 200), ("node_modules", 800)] {
+        for n in 0..dirs {
+            let dir = root.join(top).join(n.to_string());
+            std::fs::create_dir_all(&dir).unwrap();
+            (0..100).for_each(|n| drop(std::fs::File::create(dir.join(n.to_string())).unwrap()));
         }
     }
     let tree = WorkTree::of(&root).unwrap();
-    let (mut folders, mut files) = (0, 0);
-    tree.visit(&root, |_| folders += 1, |_| files += 1);
-    assert_eq!((folders, files), (1 + 1 + 200, 1 + 200 * 100), "ignored directories are not visited");
+    let (mut dirs, mut files) = (0, 0);
+    tree.visit(&root, |_| dirs += 1, |_| files += 1);
+    assert_eq!((dirs, files), (1 + 1 + 200, 1 + 200 * 100), "ignored directories are not visited");
     let changes = watch_during(&root, |root| {
         std::fs::write(root.join("src/199/99"), "changed").unwrap();
         std::fs::write(root.join("node_modules/0/0"), "changed").unwrap();

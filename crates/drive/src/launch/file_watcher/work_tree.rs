@@ -22,9 +22,9 @@ pub(super) struct WorkTree {
 impl WorkTree {
     /// The repository of a directory, or the directory itself. `None` for the home directory and the root, which are not
     /// projects.
-    pub(super) fn of(folder: &Path) -> Option<Self> {
-        let folder = folder.canonicalize().ok()?;
-        let root = Repository::find(&folder).map_or(folder, |repository| repository.root);
+    pub(super) fn of(dir: &Path) -> Option<Self> {
+        let dir = dir.canonicalize().ok()?;
+        let root = Repository::find(&dir).map_or(dir, |repository| repository.root);
         let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
         let is_too_large = root.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(&root));
         (!is_too_large).then(|| Self { root, rules: RefCell::default() })
@@ -43,15 +43,15 @@ impl WorkTree {
     }
 
     /// Visits a directory and everything below it that is not ignored; a directory comes before its content.
-    pub(super) fn visit(&self, below: &Path, mut folder: impl FnMut(&Path), mut file: impl FnMut(PathBuf)) {
-        let mut folders = 0;
+    pub(super) fn visit(&self, below: &Path, mut dir: impl FnMut(&Path), mut file: impl FnMut(PathBuf)) {
+        let mut dirs = 0;
         for entry in self.walk(below) {
             if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-                folders += 1;
-                if folders > MAX_WATCHED_DIRS {
+                dirs += 1;
+                if dirs > MAX_WATCHED_DIRS {
                     return;
                 }
-                folder(entry.path());
+                dir(entry.path());
             } else {
                 file(entry.into_path());
             }
@@ -71,8 +71,8 @@ impl WorkTree {
         }
         let is_dir = path.is_dir();
         // The precedence of git: the nearest file, then the repository's, then the user's.
-        let local = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root));
-        let local = local.map(|folder| self.rules_of(folder, ".gitignore"));
+        let local = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.root));
+        let local = local.map(|dir| self.rules_of(dir, ".gitignore"));
         let repository = std::iter::once_with(|| self.rules_of(&self.root, ".git/info/exclude"));
         for rules in local.chain(repository).chain(std::iter::once_with(|| self.user_rules())) {
             match rules.matched_path_or_any_parents(path, is_dir) {
@@ -84,10 +84,10 @@ impl WorkTree {
         false
     }
 
-    fn rules_of(&self, folder: &Path, file: &str) -> Arc<Gitignore> {
-        let file = folder.join(file);
+    fn rules_of(&self, dir: &Path, file: &str) -> Arc<Gitignore> {
+        let file = dir.join(file);
         let read = || {
-            let mut rules = GitignoreBuilder::new(folder);
+            let mut rules = GitignoreBuilder::new(dir);
             // A missing file has no rules.
             let _ = rules.add(&file);
             Arc::new(rules.build().unwrap_or_else(|_| Gitignore::empty()))

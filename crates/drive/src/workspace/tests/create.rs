@@ -9,7 +9,7 @@ fn a_worktree_is_at_head_on_a_branch_of_its_own() {
     let project = Project::new();
     let before = project.state();
     let workspace = project.create(Mode::Worktree);
-    assert_eq!(files(workspace.dir()), files(&project.folder));
+    assert_eq!(files(workspace.dir()), files(&project.project_dir));
     assert_eq!(project.git_in(workspace.dir(), &["branch", "--show-current"]), "belay/t1\n");
     assert_eq!(project.git_in(workspace.dir(), &["status", "--porcelain"]), "");
     assert_eq!(project.state(), before);
@@ -40,7 +40,7 @@ fn a_worktree_can_start_with_the_uncommitted_changes() {
     project.write("a.txt", "staged and more\n");
     project.write("dir/new file.txt", "new\n");
     project.write(".env", "SECRET=1\n");
-    std::fs::remove_file(project.folder.join("b.txt")).expect("removed");
+    std::fs::remove_file(project.project_dir.join("b.txt")).expect("removed");
     let before = project.state();
     let workspace = project.create(Mode::WorktreeWithChanges);
     assert_eq!(project.state(), before, "files, index and branch of the person are untouched");
@@ -59,12 +59,12 @@ fn a_detached_head_is_no_problem() {
     let workspace = project.create(Mode::Worktree);
     assert!(!workspace.dir().join("b.txt").exists());
     assert_eq!(project.git_in(workspace.dir(), &["rev-parse", "HEAD"]), project.git(&["rev-parse", "HEAD"]));
-    let state = inspect(&project.folder, &project.env()).expect("a state");
+    let state = inspect(&project.project_dir, &project.env()).expect("a state");
     assert!(state.branch.is_none() && state.head.is_some());
 }
 
 #[test]
-fn without_a_commit_or_without_git_the_folder_itself_can_be_used() {
+fn without_a_commit_or_without_git_the_dir_itself_can_be_used() {
     let project = Project::without_git();
     let error = create(&project.spec(Mode::Worktree)).expect_err("no git");
     assert!(
@@ -75,21 +75,21 @@ fn without_a_commit_or_without_git_the_folder_itself_can_be_used() {
     let error = create(&project.spec(Mode::Worktree)).expect_err("no commit");
     assert!(matches!(error, WorkspaceError::NoCommit { .. }), "{error}");
     let workspace = project.create(Mode::InPlace);
-    assert_eq!(workspace.dir(), project.folder);
+    assert_eq!(workspace.dir(), project.project_dir);
     project.write("a", "b");
     let after = workspace.snapshot("after").expect("a tree");
     assert_eq!(workspace.modified(workspace.base(), &after).expect("files"), ["a"]);
-    assert!(project.try_git_in(&project.folder, &["rev-parse", "HEAD"]).status.code() != Some(0), "still unborn");
+    assert!(project.try_git_in(&project.project_dir, &["rev-parse", "HEAD"]).status.code() != Some(0), "still unborn");
 }
 
 #[test]
 fn a_subdirectory_is_the_same_subdirectory_in_the_worktree() {
     let project = Project::new();
-    std::fs::create_dir(project.folder.join("empty")).expect("a directory");
+    std::fs::create_dir(project.project_dir.join("empty")).expect("a directory");
     for name in ["src", "empty"] {
         let spec = WorkspaceSpec {
             id: format!("t-{name}"),
-            folder: project.folder.join(name),
+            project_dir: project.project_dir.join(name),
             ..project.spec(Mode::Worktree)
         };
         let workspace = create(&spec).expect("a workspace");
@@ -101,9 +101,9 @@ fn a_subdirectory_is_the_same_subdirectory_in_the_worktree() {
 fn submodules_are_checked_out_and_a_failure_says_what_to_do() {
     let project = Project::new();
     let library = Project::new();
-    project.git(&["submodule", "--quiet", "add", library.folder.to_str().expect("UTF-8"), "lib"]);
+    project.git(&["submodule", "--quiet", "add", library.project_dir.to_str().expect("UTF-8"), "lib"]);
     project.commit("submodule");
-    assert!(inspect(&project.folder, &project.env()).expect("a state").has_submodules);
+    assert!(inspect(&project.project_dir, &project.env()).expect("a state").has_submodules);
     let workspace = project.create(Mode::Worktree);
     assert_eq!(read(workspace.dir().join("lib/b.txt")), "b\n");
     assert_eq!(workspace.snapshot("now").expect("a tree"), *workspace.base());
@@ -111,8 +111,8 @@ fn submodules_are_checked_out_and_a_failure_says_what_to_do() {
     project.write("lib/b.txt", "changed\n");
     let error = create(&WorkspaceSpec { id: "t2".into(), ..project.spec(Mode::WorktreeWithChanges) });
     assert!(matches!(&error, Err(WorkspaceError::SubmoduleChanges { files }) if files == &["lib"]), "{error:?}");
-    project.git_in(&project.folder.join("lib"), &["checkout", "--quiet", "."]);
-    std::fs::remove_dir_all(&library.folder).expect("removed");
+    project.git_in(&project.project_dir.join("lib"), &["checkout", "--quiet", "."]);
+    std::fs::remove_dir_all(&library.project_dir).expect("removed");
     let spec = WorkspaceSpec { id: "t3".into(), ..project.spec(Mode::Worktree) };
     for _ in 0..2 {
         let error = create(&spec).expect_err("the library is gone");
@@ -158,8 +158,8 @@ fn copied_files_follow_no_link_and_stay_inside() {
     let project = Project::new();
     let secret = project.temp.path().join("secret");
     write(&secret, "key");
-    symlink(&secret, project.folder.join("link.log")).expect("a link");
-    symlink(project.temp.path(), project.folder.join("dir.log")).expect("a link");
+    symlink(&secret, project.project_dir.join("link.log")).expect("a link");
+    symlink(project.temp.path(), project.project_dir.join("dir.log")).expect("a link");
     for path in ["link.log", "dir.log/secret", "../secret", "/etc/passwd", "src", "", ".", "src/.."] {
         let spec = WorkspaceSpec { copy: vec![path.to_owned()], ..project.spec(Mode::Worktree) };
         let error = create(&spec).expect_err(path);
@@ -167,9 +167,9 @@ fn copied_files_follow_no_link_and_stay_inside() {
     }
     // A link of the repository in the worktree is not followed either.
     std::fs::create_dir(project.temp.path().join("outside")).expect("a directory");
-    symlink(project.temp.path().join("outside"), project.folder.join("conf")).expect("a link");
+    symlink(project.temp.path().join("outside"), project.project_dir.join("conf")).expect("a link");
     project.commit("link");
-    std::fs::remove_file(project.folder.join("conf")).expect("removed");
+    std::fs::remove_file(project.project_dir.join("conf")).expect("removed");
     project.write("conf/dev.log", "x");
     let spec = WorkspaceSpec { copy: vec!["conf/dev.log".into()], ..project.spec(Mode::WorktreeWithChanges) };
     project.git(&["update-index", "--assume-unchanged", "conf"]);
@@ -199,13 +199,13 @@ fn half_made_worktrees_are_made_again() {
         &|| {
             project.git(&worktree_add);
             std::fs::remove_file(root.join(".git")).expect("removed");
-            write(&project.folder.join(".git/worktrees/t1/locked"), "initializing");
+            write(&project.project_dir.join(".git/worktrees/t1/locked"), "initializing");
         },
         // Killed during the checkout.
         &|| {
             project.git(&worktree_add);
             std::fs::remove_file(root.join("a.txt")).expect("removed");
-            write(&project.folder.join(".git/worktrees/t1/index.lock"), "");
+            write(&project.project_dir.join(".git/worktrees/t1/index.lock"), "");
         },
         // The directory is gone, its registration is not.
         &|| {
@@ -221,7 +221,7 @@ fn half_made_worktrees_are_made_again() {
         write(&marker, "");
         half_state();
         let workspace = create(&spec).unwrap_or_else(|error| panic!("state {index}: {error}"));
-        assert_eq!(files(workspace.dir()), files(&project.folder), "state {index}");
+        assert_eq!(files(workspace.dir()), files(&project.project_dir), "state {index}");
         assert_eq!(project.git_in(workspace.dir(), &["status", "--porcelain"]), "");
         assert!(!marker.exists());
         project.git(&["worktree", "remove", "--force", root.to_str().expect("UTF-8")]);

@@ -67,7 +67,7 @@ fn forged_times_in_the_index_do_not_hide_what_is_on_disk() {
     write(&file, "good\n");
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     std::fs::File::options().write(true).open(&file).expect("a file").set_modified(old).expect("a time");
-    forge_times(&project.folder.join(WORKTREE_INDEX), workspace.dir(), "a.txt");
+    forge_times(&project.project_dir.join(WORKTREE_INDEX), workspace.dir(), "a.txt");
     assert_eq!(project.git_in(workspace.dir(), &["diff", "--name-only"]), "", "git believes the index");
     let tree = workspace.snapshot("round-1").expect("a tree");
     assert_eq!(content(&project, &tree, "a.txt"), "good\n");
@@ -81,12 +81,12 @@ fn a_diff_shows_what_the_tree_holds() {
     project.git(&["replace", &evil, &good]);
     write(&workspace.dir().join("a.txt"), "evil\n");
     write(&workspace.dir().join(".gitattributes"), "* -diff\n");
-    write(&project.folder.join(".git/info/attributes"), "* -diff\n");
+    write(&project.project_dir.join(".git/info/attributes"), "* -diff\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     let diff = diff(&workspace, &tree);
     assert!(diff.contains("\n+evil\n") && !diff.contains("GIT binary patch"), "{diff}");
     workspace.land(&tree, Land::Merge, "x").expect("landed");
-    assert_eq!(read(project.folder.join("a.txt")), "evil\n", "what the diff showed");
+    assert_eq!(read(project.project_dir.join("a.txt")), "evil\n", "what the diff showed");
 }
 
 /// A `git` that sets a filter just before one of its commands runs, when Belay has already looked at the settings.
@@ -95,12 +95,12 @@ fn git_with_flipped_filter(project: &Project, command: &str, filter: &Path) -> E
     let find = |dir: PathBuf| Some(dir.join("git")).filter(|path| path.is_file());
     let real = std::env::split_paths(&path).find_map(find).expect("git");
     let wrapper = project.temp.path().join("bin/git");
-    let (real, folder) = (real.display(), project.folder.display());
+    let (real, project_dir) = (real.display(), project.project_dir.display());
     let set = format!(
-        "'{real}' -C '{folder}' config filter.x.clean '{0}'; '{real}' -C '{folder}' config filter.x.smudge '{0}'",
+        "'{real}' -C '{project_dir}' config filter.x.clean '{0}'; '{real}' -C '{project_dir}' config filter.x.smudge '{0}'",
         filter.display()
     );
-    let unset = format!("'{real}' -C '{folder}' config --remove-section filter.x");
+    let unset = format!("'{real}' -C '{project_dir}' config --remove-section filter.x");
     let script = format!(
         "#!/bin/sh\nfor word; do if [ \"$word\" = {command} ]; then {set}; '{real}' \"$@\"; status=$?; {unset}; exit $status; fi; done\n\
          exec '{real}' \"$@\"\n"
@@ -136,7 +136,7 @@ fn a_filter_that_is_set_between_check_and_use_does_not_run() {
         project.git(&["stash", "--quiet", "--include-untracked"]);
         workspace.land(&tree, Land::Merge, "x").expect("merged");
         assert!(!trace.exists(), "{command}");
-        assert_eq!(read(project.folder.join("a.txt")), "changed\n");
+        assert_eq!(read(project.project_dir.join("a.txt")), "changed\n");
     }
 }
 
@@ -146,7 +146,7 @@ fn an_index_that_is_no_file_does_not_block_or_leave_the_workspace() {
     let workspace = project.create(Mode::Worktree);
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
-    let (index, target) = (project.folder.join(WORKTREE_INDEX), project.temp.path().join("target"));
+    let (index, target) = (project.project_dir.join(WORKTREE_INDEX), project.temp.path().join("target"));
     std::fs::remove_file(&index).expect("removed");
     assert!(Command::new("mkfifo").arg(&index).status().expect("mkfifo").success());
     assert_eq!(workspace.snapshot("round-2").expect("a tree"), tree);
@@ -169,7 +169,7 @@ fn an_index_of_the_person_that_is_no_file_is_an_error() {
     let workspace = project.create(Mode::Worktree);
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
-    let index = project.folder.join(".git/index");
+    let index = project.project_dir.join(".git/index");
     std::fs::rename(&index, project.temp.path().join("index")).expect("moved");
     assert!(Command::new("mkfifo").arg(&index).status().expect("mkfifo").success());
     let error = workspace.land(&tree, Land::Merge, "x").expect_err("refused");
@@ -182,7 +182,7 @@ fn an_object_under_the_name_of_another_is_neither_shown_nor_landed() {
     let workspace = project.create(Mode::Worktree);
     write(&workspace.dir().join("a.txt"), "evil\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
-    let object = |id: &str| project.folder.join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let object = |id: &str| project.project_dir.join(".git/objects").join(&id[..2]).join(&id[2..]);
     let (good, evil) = (object(&blob(&project, "good\n")), object(&blob(&project, "evil\n")));
     std::fs::remove_file(&evil).expect("removed");
     std::fs::copy(&good, &evil).expect("copied");
@@ -198,7 +198,7 @@ fn an_object_under_the_name_of_another_is_neither_shown_nor_landed() {
 
 /// Puts the content of one object under the name of another.
 fn forge(project: &Project, name: &str, content: &str) {
-    let object = |id: &str| project.folder.join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let object = |id: &str| project.project_dir.join(".git/objects").join(&id[..2]).join(&id[2..]);
     std::fs::remove_file(object(name)).expect("removed");
     std::fs::copy(object(content), object(name)).expect("copied");
 }
@@ -234,7 +234,7 @@ fn settings_of_the_agent_do_not_change_a_snapshot() {
     project.git(&["config", "core.fileMode", "false"]);
     project.git(&["config", "core.bigFileThreshold", "1"]);
     project.git(&["config", "core.excludesFile", "/dev/stdin"]);
-    write(&project.folder.join(".git/info/exclude"), "*.sh\n");
+    write(&project.project_dir.join(".git/info/exclude"), "*.sh\n");
     write(&workspace.dir().join("run.sh"), "#!/bin/sh\n");
     std::fs::set_permissions(workspace.dir().join("run.sh"), PermissionsExt::from_mode(0o755)).expect("a mode");
     let tree = workspace.snapshot("round-1").expect("a tree");
@@ -273,7 +273,7 @@ fn what_a_sparse_checkout_leaves_out_stays() {
     workspace.restore(&tree).expect("restored");
     workspace.land(&tree, Land::Merge, "x").expect("landed");
     assert_eq!(project.git(&["status", "--porcelain"]), "");
-    assert!(!project.folder.join("out").exists() && project.folder.join("src/new.rs").exists());
+    assert!(!project.project_dir.join("out").exists() && project.project_dir.join("src/new.rs").exists());
 }
 
 #[test]
@@ -287,14 +287,14 @@ fn a_repository_of_sha256_has_snapshots_and_lands() {
     let tree = workspace.snapshot("round-1").expect("a tree");
     assert_eq!(tree.as_str().len(), 64);
     workspace.land(&tree, Land::Merge, "x").expect("landed");
-    assert_eq!(read(project.folder.join("a.txt")), "two\n");
+    assert_eq!(read(project.project_dir.join("a.txt")), "two\n");
 }
 
 #[test]
 fn shallow_clones_and_split_indexes_work() {
     let origin = Project::new();
     let project = Project::without_git();
-    let source = format!("file://{}", origin.folder.display());
+    let source = format!("file://{}", origin.project_dir.display());
     project.git(&["clone", "--quiet", "--depth=1", &source, "."]);
     project.git(&["config", "core.splitIndex", "true"]);
     project.git(&["update-index", "--split-index"]);
@@ -305,7 +305,7 @@ fn shallow_clones_and_split_indexes_work() {
     project.commit("mine");
     workspace.land(&tree, Land::Merge, "x").expect("landed");
     assert_eq!(
-        (read(project.folder.join("a.txt")), project.git(&["status", "--porcelain"])),
+        (read(project.project_dir.join("a.txt")), project.git(&["status", "--porcelain"])),
         ("two\n".into(), String::new())
     );
 }
@@ -316,7 +316,7 @@ fn a_linked_worktree_of_the_person_can_be_the_project() {
     let linked = project.temp.path().join("linked");
     project.git(&["worktree", "add", "--quiet", "-b", "side", linked.to_str().expect("UTF-8")]);
     for (id, mode) in [("t1", Mode::InPlace), ("t2", Mode::Worktree)] {
-        let spec = WorkspaceSpec { id: id.to_owned(), folder: linked.clone(), ..project.spec(mode) };
+        let spec = WorkspaceSpec { id: id.to_owned(), project_dir: linked.clone(), ..project.spec(mode) };
         let workspace = create(&spec).expect("a workspace");
         write(&workspace.dir().join(id), "new\n");
         let tree = workspace.snapshot("round-1").expect("a tree");
@@ -338,13 +338,13 @@ fn a_partial_clone_needs_no_objects_that_are_elsewhere() {
     origin.write("a.txt", "newer\n");
     origin.commit("third");
     let project = Project::without_git();
-    project.git(&["clone", "--quiet", "--filter=blob:none", &format!("file://{}", origin.folder.display()), "."]);
-    std::fs::remove_dir_all(&origin.folder).expect("removed");
+    project.git(&["clone", "--quiet", "--filter=blob:none", &format!("file://{}", origin.project_dir.display()), "."]);
+    std::fs::remove_dir_all(&origin.project_dir).expect("removed");
     let workspace = project.create(Mode::Worktree);
     write(&workspace.dir().join("a.txt"), "two\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     project.write("mine.txt", "mine\n");
     project.commit("mine");
     workspace.land(&tree, Land::Merge, "x").expect("landed");
-    assert_eq!(read(project.folder.join("a.txt")), "two\n");
+    assert_eq!(read(project.project_dir.join("a.txt")), "two\n");
 }

@@ -41,8 +41,8 @@ fn moved(project: &Project, claim: impl FnOnce(&Workspace, &str)) -> (Workspace,
 fn keeps_the_fix(project: &Project, workspace: &Workspace, tree: &TreeId, how: Land) {
     let landed = workspace.land(tree, how, MESSAGE).expect("landed");
     assert!(matches!(landed, Landed::Merged { fast_forward: false, .. }), "{landed:?}");
-    assert_eq!(read(project.folder.join("b.txt")), "the person's fix\n");
-    assert_eq!(read(project.folder.join("c.txt")), "c\n");
+    assert_eq!(read(project.project_dir.join("b.txt")), "the person's fix\n");
+    assert_eq!(read(project.project_dir.join("c.txt")), "c\n");
     assert_eq!(project.git(&["status", "--porcelain"]), "");
 }
 
@@ -69,7 +69,7 @@ fn grafts_and_replaced_commits_do_not_undo_the_person_s_commits() {
         let project = Project::new();
         let (workspace, tree) = moved(&project, |workspace, fix| {
             let head = project.git_in(workspace.dir(), &["rev-parse", "HEAD"]);
-            write(&project.folder.join(".git/info/grafts"), format!("{} {fix}\n", head.trim()));
+            write(&project.project_dir.join(".git/info/grafts"), format!("{} {fix}\n", head.trim()));
         });
         keeps_the_fix(&project, &workspace, &tree, how);
     }
@@ -100,14 +100,14 @@ fn work_that_goes_on_after_it_landed_lands_again() {
     let tree = workspace.snapshot("round-2").expect("a tree");
     workspace.land(&tree, Land::Merge, MESSAGE).expect("landed");
     assert_eq!(
-        (read(project.folder.join("a.txt")), read(project.folder.join("b.txt"))),
+        (read(project.project_dir.join("a.txt")), read(project.project_dir.join("b.txt"))),
         ("2\n".into(), "mine\n".into())
     );
     // The person goes on.
     project.write("a.txt", "3\n");
     project.commit("three");
     assert_eq!(workspace.land(&tree, Land::Merge, MESSAGE).expect("a no-op"), Landed::AlreadyThere);
-    assert_eq!(read(project.folder.join("a.txt")), "3\n");
+    assert_eq!(read(project.project_dir.join("a.txt")), "3\n");
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn a_commit_that_the_person_took_back_does_not_return() {
     let (workspace, tree) = committed(&project);
     project.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     workspace.land(&tree, Land::Merge, MESSAGE).expect("landed");
-    assert!(!project.folder.join("b.txt").exists());
-    assert_eq!(read(project.folder.join("c.txt")), "c\n");
+    assert!(!project.project_dir.join("b.txt").exists());
+    assert_eq!(read(project.project_dir.join("c.txt")), "c\n");
     assert_eq!(project.git(&["log", "--format=%s"]), "Add c\nfirst\n", "nor into the history");
     assert_eq!(workspace.land(&tree, Land::Merge, MESSAGE).expect("a no-op"), Landed::AlreadyThere);
 }

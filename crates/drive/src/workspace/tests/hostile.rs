@@ -20,7 +20,7 @@ fn hooks_and_monitors_of_the_repository_do_not_run() {
     for hook in
         ["post-checkout", "post-commit", "pre-commit", "post-merge", "reference-transaction", "post-index-change"]
     {
-        trap(&project, &project.folder.join(".git/hooks").join(hook));
+        trap(&project, &project.project_dir.join(".git/hooks").join(hook));
     }
     let monitor = project.temp.path().join("monitor");
     trap(&project, &monitor);
@@ -87,7 +87,7 @@ fn programs_in_included_files_do_not_run_either() {
     let project = Project::new();
     let program = project.temp.path().join("program");
     trap(&project, &program);
-    let included = project.folder.join(".git/more");
+    let included = project.project_dir.join(".git/more");
     write(&included, "");
     project.git(&["config", "include.path", "more"]);
     let workspace = project.create(Mode::Worktree);
@@ -121,7 +121,7 @@ fn programs_of_the_person_at_the_start_run() {
 #[test]
 fn programs_of_a_submodule_do_not_run() {
     let (library, project) = (Project::new(), Project::new());
-    project.git(&["submodule", "--quiet", "add", library.folder.to_str().expect("UTF-8"), "lib"]);
+    project.git(&["submodule", "--quiet", "add", library.project_dir.to_str().expect("UTF-8"), "lib"]);
     project.commit("submodule");
     let program = project.temp.path().join("program");
     trap(&project, &program);
@@ -187,7 +187,7 @@ fn a_deleted_or_replaced_git_file_never_leads_to_another_repository() {
     check();
     // The recorded work can still land.
     workspace.land(&tree, Land::Merge, "c").expect("landed");
-    assert_eq!(read(project.folder.join("c.txt")), "c\n");
+    assert_eq!(read(project.project_dir.join("c.txt")), "c\n");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn the_caller_s_git_variables_do_not_matter() {
 fn a_damaged_index_does_not_matter() {
     let project = Project::new();
     let workspace = project.create(Mode::Worktree);
-    write(&project.folder.join(".git/worktrees/t1/index"), "garbage");
+    write(&project.project_dir.join(".git/worktrees/t1/index"), "garbage");
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("x").expect("a tree");
     assert_eq!(workspace.modified(&tree, workspace.base()).expect("files"), ["c.txt"]);
@@ -235,25 +235,25 @@ fn names_are_never_options_or_patterns() {
     project.write("*.txt", "in the way");
     let error = workspace.land(&tree, Land::Apply, "x").expect_err("a conflict");
     assert!(matches!(&error, LandError::Conflict { files, .. } if files == &["*.txt"]), "{error}");
-    std::fs::remove_file(project.folder.join("*.txt")).expect("removed");
+    std::fs::remove_file(project.project_dir.join("*.txt")).expect("removed");
     workspace.land(&tree, Land::Merge, "x").expect("landed");
-    assert_eq!(files(&project.folder), files(workspace.dir()));
+    assert_eq!(files(&project.project_dir), files(workspace.dir()));
 }
 
 #[test]
 fn other_git_directories_are_errors_and_not_absent() {
     let project = Project::without_git();
-    write(&project.folder.join(".git"), "gitdir: /nowhere\n");
-    assert!(matches!(inspect(&project.folder, &project.env()), Err(WorkspaceError::Git { .. })));
+    write(&project.project_dir.join(".git"), "gitdir: /nowhere\n");
+    assert!(matches!(inspect(&project.project_dir, &project.env()), Err(WorkspaceError::Git { .. })));
 }
 
 #[test]
 fn pipes_and_sockets_do_not_block_a_snapshot() {
     for project in [Project::new(), Project::without_git()] {
         let workspace = project.create(Mode::InPlace);
-        let made = Command::new("mkfifo").arg(project.folder.join("pipe")).status().expect("mkfifo");
+        let made = Command::new("mkfifo").arg(project.project_dir.join("pipe")).status().expect("mkfifo");
         assert!(made.success());
-        let _socket = std::os::unix::net::UnixListener::bind(project.folder.join("socket")).expect("a socket");
+        let _socket = std::os::unix::net::UnixListener::bind(project.project_dir.join("socket")).expect("a socket");
         assert_eq!(workspace.snapshot("x").expect("a tree"), *workspace.base());
     }
 }
@@ -261,19 +261,19 @@ fn pipes_and_sockets_do_not_block_a_snapshot() {
 #[test]
 fn a_submodule_can_be_the_project() {
     let (project, library) = (Project::new(), Project::new());
-    project.git(&["submodule", "--quiet", "add", library.folder.to_str().expect("UTF-8"), "lib"]);
+    project.git(&["submodule", "--quiet", "add", library.project_dir.to_str().expect("UTF-8"), "lib"]);
     project.commit("submodule");
-    let folder = project.folder.join("lib");
-    project.git_in(&folder, &["checkout", "--quiet", "-B", "main"]);
-    let spec = WorkspaceSpec { folder: folder.clone(), ..project.spec(Mode::Worktree) };
+    let project_dir = project.project_dir.join("lib");
+    project.git_in(&project_dir, &["checkout", "--quiet", "-B", "main"]);
+    let spec = WorkspaceSpec { project_dir: project_dir.clone(), ..project.spec(Mode::Worktree) };
     let workspace = create(&spec).expect("a workspace");
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     workspace.restore(workspace.base()).expect("restored");
     workspace.restore(&tree).expect("restored");
     workspace.land(&tree, Land::Merge, "c").expect("landed");
-    assert_eq!(project.git_in(&folder, &["status", "--porcelain"]), "");
-    assert_eq!(read(folder.join("c.txt")), "c\n");
+    assert_eq!(project.git_in(&project_dir, &["status", "--porcelain"]), "");
+    assert_eq!(read(project_dir.join("c.txt")), "c\n");
     assert_eq!(workspace.remove(&tree, false).expect("removed"), Removed::Removed);
 }
 
@@ -327,12 +327,12 @@ fn a_fifo_that_git_would_read_is_refused() {
         fifo(&path);
         let error = workspace.land(&tree, Land::Merge, "x").map(drop).map_err(|error| error.to_string());
         let mut errors = vec![error];
-        if !path.starts_with(&project.folder) || path.starts_with(project.folder.join(".git")) {
+        if !path.starts_with(&project.project_dir) || path.starts_with(project.project_dir.join(".git")) {
             errors.push(workspace.snapshot("round-2").map(drop).map_err(|error| error.to_string()));
             errors.push(workspace.archive(&tree).map(drop).map_err(|error| error.to_string()));
         }
-        if path.starts_with(&project.folder) {
-            errors.push(inspect(&project.folder, &project.env()).map(drop).map_err(|error| error.to_string()));
+        if path.starts_with(&project.project_dir) {
+            errors.push(inspect(&project.project_dir, &project.env()).map(drop).map_err(|error| error.to_string()));
         } else {
             assert_eq!(errors.remove(0), Ok(()), "landing reads no files of the worktree");
         }
@@ -347,11 +347,11 @@ fn a_fifo_outside_of_the_git_directory_is_refused() {
     let project = Project::new();
     let workspace = project.create(Mode::InPlace);
     let elsewhere = project.temp.path().join("elsewhere");
-    let (git, pipe) = (project.folder.join(".git"), elsewhere.join("pack/pack-1.idx"));
+    let (git, pipe) = (project.project_dir.join(".git"), elsewhere.join("pack/pack-1.idx"));
     write(&elsewhere.join("HEAD"), "ref: refs/heads/main\n");
     std::fs::create_dir_all(elsewhere.join("pack")).expect("a directory");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
-    let nested = project.folder.join("nested");
+    let nested = project.project_dir.join("nested");
     std::fs::create_dir_all(&nested).expect("a directory");
     for (path, text) in [
         (git.join("packed-refs"), None),

@@ -1,4 +1,4 @@
-//! Work that lands in the person's folder.
+//! Work that lands in the person's directory.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn uncommitted_work_lands_as_one_commit_of_the_person() {
         format!("Pat <pat@example.com> Pat\n{MESSAGE}").trim()
     );
     assert_eq!(project.git(&["status", "--porcelain"]), "");
-    assert_eq!(read(project.folder.join("c.txt")), "c\n");
+    assert_eq!(read(project.project_dir.join("c.txt")), "c\n");
     assert_eq!(project.git(&["rev-list", "--count", "HEAD"]), "3\n");
     let before = project.state();
     assert_eq!(workspace.land(&tree, Land::Merge, MESSAGE).expect("a no-op"), Landed::AlreadyThere);
@@ -63,7 +63,7 @@ fn a_branch_that_moved_on_is_merged() {
     assert!(matches!(landed, Landed::Merged { fast_forward: false, .. }));
     assert_eq!(project.git(&["log", "-1", "--format=%s", "refs/heads/main^1"]), "mine\n");
     assert_eq!(
-        (read(project.folder.join("b.txt")).as_str(), read(project.folder.join("c.txt")).as_str()),
+        (read(project.project_dir.join("b.txt")).as_str(), read(project.project_dir.join("c.txt")).as_str()),
         ("mine\n", "c\n")
     );
     assert_eq!(project.git(&["status", "--porcelain"]), "");
@@ -98,7 +98,7 @@ fn uncommitted_changes_in_the_way_are_refused_and_others_are_not() {
     assert!(matches!(&error, LandError::Dirty { files } if files == &["a.txt", "c.txt"]), "{error}");
     assert_eq!(project.state(), before);
     project.git(&["checkout", "--quiet", "a.txt"]);
-    std::fs::remove_file(project.folder.join("c.txt")).expect("removed");
+    std::fs::remove_file(project.project_dir.join("c.txt")).expect("removed");
     // Others stay as they are, staged or not.
     project.write("b.txt", "staged\n");
     project.git(&["add", "b.txt"]);
@@ -120,7 +120,7 @@ fn an_ignored_file_in_the_way_is_not_overwritten() {
     assert!(matches!(&error, LandError::Dirty { files } if files == &["keep.log"]), "{error}");
     let error = workspace.land(&tree, Land::Apply, MESSAGE).expect_err("in the way");
     assert!(matches!(&error, LandError::Conflict { files, .. } if files == &["keep.log"]), "{error}");
-    assert_eq!(read(project.folder.join("keep.log")), "mine\n");
+    assert_eq!(read(project.project_dir.join("keep.log")), "mine\n");
 }
 
 #[test]
@@ -189,21 +189,21 @@ fn uncommitted_changes_and_work_on_them_are_applied_together() {
     write(&workspace.dir().join("b.txt"), "mine\nand more\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     workspace.land(&tree, Land::Apply, MESSAGE).expect("landed");
-    assert_eq!(read(project.folder.join("b.txt")), "mine\nand more\n");
+    assert_eq!(read(project.project_dir.join("b.txt")), "mine\nand more\n");
 }
 
 #[test]
-fn a_folder_that_cannot_take_a_commit_says_why() {
+fn a_dir_that_cannot_take_a_commit_says_why() {
     let project = Project::new();
     let (workspace, tree) = worked(&project);
     project.git(&["checkout", "--quiet", "--detach"]);
     let error = workspace.land(&tree, Land::Merge, MESSAGE).expect_err("no branch");
     assert!(matches!(error, LandError::DetachedHead { .. }), "{error}");
     project.git(&["checkout", "--quiet", "main"]);
-    write(&project.folder.join(".git/MERGE_HEAD"), project.git(&["rev-parse", "HEAD"]));
+    write(&project.project_dir.join(".git/MERGE_HEAD"), project.git(&["rev-parse", "HEAD"]));
     let error = workspace.land(&tree, Land::Merge, MESSAGE).expect_err("a merge");
     assert!(matches!(error, LandError::InProgress { operation: "merge", .. }), "{error}");
-    std::fs::remove_file(project.folder.join(".git/MERGE_HEAD")).expect("removed");
+    std::fs::remove_file(project.project_dir.join(".git/MERGE_HEAD")).expect("removed");
     std::fs::remove_file(project.temp.path().join("home/.gitconfig")).expect("removed");
     let before = project.state();
     let error = workspace.land(&tree, Land::Merge, MESSAGE).expect_err("no identity");

@@ -78,7 +78,7 @@ fn a_deleted_archive_is_none() {
 fn work_in_a_submodule_keeps_the_worktree() {
     let project = Project::new();
     let library = Project::new();
-    project.git(&["submodule", "--quiet", "add", library.folder.to_str().expect("UTF-8"), "lib"]);
+    project.git(&["submodule", "--quiet", "add", library.project_dir.to_str().expect("UTF-8"), "lib"]);
     project.commit("submodule");
     let (workspace, tree) = worked(&project);
     workspace.land(&tree, Land::Merge, "c").expect("landed");

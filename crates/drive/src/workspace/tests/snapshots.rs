@@ -98,7 +98,7 @@ fn changes_that_git_was_told_to_ignore_count() {
     let tree = workspace.snapshot("x").expect("a tree");
     assert_eq!(workspace.modified(workspace.base(), &tree).expect("files"), ["a.txt", "b.txt"]);
     workspace.restore(workspace.base()).expect("restored");
-    assert_eq!(files(workspace.dir()), files(&project.folder));
+    assert_eq!(files(workspace.dir()), files(&project.project_dir));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn restore_undoes_commits_branches_and_unfinished_operations() {
     write(&dir.join("c.txt"), "conflict\n");
     commit(&project, dir, "agent 3");
     assert!(!project.try_git_in(dir, &["rebase", "belay/t1"]).status.success(), "a conflict");
-    write(&project.folder.join(".git/worktrees/t1/index.lock"), "");
+    write(&project.project_dir.join(".git/worktrees/t1/index.lock"), "");
     workspace.restore(&tree).expect("restored");
     assert_eq!(project.git_in(dir, &["rev-parse", "HEAD"]), head, "the commit of round 1 stays, later ones do not");
     assert_eq!(project.git_in(dir, &["branch", "--show-current"]), "belay/t1\n");
@@ -152,20 +152,20 @@ fn restore_undoes_commits_branches_and_unfinished_operations() {
 }
 
 #[test]
-fn the_person_s_own_folder_is_never_reset() {
+fn the_person_s_own_dir_is_never_reset() {
     let project = Project::new();
     let workspace = project.create(Mode::InPlace);
     project.write("a.txt", "mine\n");
     let error = workspace.restore(workspace.base()).expect_err("a refusal");
     assert!(matches!(error, WorkspaceError::InPlace { .. }));
-    assert_eq!(read(project.folder.join("a.txt")), "mine\n");
+    assert_eq!(read(project.project_dir.join("a.txt")), "mine\n");
 }
 
 #[test]
 fn submodules_are_restored_to_their_commit() {
     let project = Project::new();
     let library = Project::new();
-    project.git(&["submodule", "--quiet", "add", library.folder.to_str().expect("UTF-8"), "lib"]);
+    project.git(&["submodule", "--quiet", "add", library.project_dir.to_str().expect("UTF-8"), "lib"]);
     project.commit("submodule");
     let workspace = project.create(Mode::Worktree);
     let lib = workspace.dir().join("lib");
@@ -180,7 +180,7 @@ fn submodules_are_restored_to_their_commit() {
 #[test]
 fn a_copied_index_is_as_old_as_the_original() {
     let project = Project::new();
-    let (index, copy) = (project.folder.join(".git/index"), project.temp.path().join("copy"));
+    let (index, copy) = (project.project_dir.join(".git/index"), project.temp.path().join("copy"));
     let old = index.metadata().expect("metadata").modified().expect("a time") - std::time::Duration::from_secs(60);
     std::fs::File::options().write(true).open(&index).expect("a file").set_modified(old).expect("a time");
     super::super::index::copy_index(&index, &copy).expect("copied");

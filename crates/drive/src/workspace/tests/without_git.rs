@@ -1,11 +1,11 @@
-//! Folders without git.
+//! Directories without git.
 
 use std::os::unix::fs::symlink;
 
 use super::*;
 
 #[test]
-fn a_folder_without_git_has_snapshots_and_changed_files() {
+fn a_dir_without_git_has_snapshots_and_changed_files() {
     let project = Project::without_git();
     project.write("a.txt", "a");
     project.write("b.txt", "b");
@@ -15,9 +15,9 @@ fn a_folder_without_git_has_snapshots_and_changed_files() {
     project.write("x.log", "ignored");
     assert_eq!(workspace.snapshot("same").expect("a tree"), *workspace.base());
     project.write("a.txt", "changed");
-    std::fs::remove_file(project.folder.join("b.txt")).expect("removed");
+    std::fs::remove_file(project.project_dir.join("b.txt")).expect("removed");
     project.write("c/new.txt", "c");
-    symlink("/etc/passwd", project.folder.join("link")).expect("a link");
+    symlink("/etc/passwd", project.project_dir.join("link")).expect("a link");
     let tree = workspace.snapshot("after").expect("a tree");
     let changed = workspace.changed_files(workspace.base(), &tree).expect("files");
     assert_eq!(changed.keys().collect::<Vec<_>>(), ["a.txt", "b.txt", "c/new.txt", "link"]);
@@ -29,26 +29,26 @@ fn a_folder_without_git_has_snapshots_and_changed_files() {
     assert_eq!(workspace.land(&tree, Land::Merge, "x").expect("nothing to do"), Landed::AlreadyThere);
     assert_eq!(workspace.remove(&tree, false).expect("nothing to do"), Removed::Nothing);
     workspace.forget_snapshots().expect("forgotten");
-    assert_eq!(files(&project.folder).len(), 6, "only Belay's own files are gone");
+    assert_eq!(files(&project.project_dir).len(), 6, "only Belay's own files are gone");
 }
 
 #[test]
 fn modes_and_links_count_and_are_not_followed() {
     let project = Project::without_git();
     project.write("run.sh", "#!/bin/sh\n");
-    symlink(".", project.folder.join("loop")).expect("a link");
+    symlink(".", project.project_dir.join("loop")).expect("a link");
     let workspace = project.create(Mode::InPlace);
-    std::fs::set_permissions(project.folder.join("run.sh"), PermissionsExt::from_mode(0o755)).expect("a mode");
+    std::fs::set_permissions(project.project_dir.join("run.sh"), PermissionsExt::from_mode(0o755)).expect("a mode");
     let executable = workspace.snapshot("x").expect("a tree");
     assert_eq!(workspace.modified(workspace.base(), &executable).expect("files"), ["run.sh"]);
 }
 
 #[test]
-fn a_folder_works_without_the_git_program() {
+fn a_dir_works_without_the_git_program() {
     let project = Project::without_git();
     project.write("a", "a");
     let mut spec = project.spec(Mode::InPlace);
-    spec.env = Some(vec![("PATH".into(), project.folder.clone().into_os_string())]);
+    spec.env = Some(vec![("PATH".into(), project.project_dir.clone().into_os_string())]);
     let workspace = create(&spec).expect("a workspace");
     assert!(workspace.base().as_str().starts_with("files-"));
     spec.mode = Mode::Worktree;
@@ -61,7 +61,7 @@ fn ignore_rules_that_are_no_file_are_an_error_and_do_not_block() {
     project.write("sub/a.txt", "a");
     let workspace = project.create(Mode::InPlace);
     for dir in ["sub", ""] {
-        let rules = project.folder.join(dir).join(".gitignore");
+        let rules = project.project_dir.join(dir).join(".gitignore");
         assert!(Command::new("mkfifo").arg(&rules).status().expect("mkfifo").success());
         let error = workspace.snapshot("x").expect_err("refused").to_string();
         assert_eq!(error, format!("cannot read {}", rules.display()));

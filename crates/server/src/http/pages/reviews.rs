@@ -40,7 +40,7 @@ pub(super) async fn list(
         let (rounds, round_minutes) = reviews::default_limits(shared)?;
         let form = ReviewForm {
             agents: agents(shared),
-            folders: reviews::roots(shared)?.iter().map(|root| root.display().to_string()).collect(),
+            project_dirs: reviews::roots(shared)?.iter().map(|root| root.display().to_string()).collect(),
             rounds,
             round_minutes,
             queue_is_full: view.queued >= view.queue_depth,
@@ -117,7 +117,8 @@ pub(super) async fn file(State(shared): State<Arc<DaemonState>>, form: SignedFor
     let request = FileReviewRequest {
         title: text("title"),
         prompt: text("prompt").ok_or_else(|| ApiError::bad_request("prompt: say what to build"))?,
-        folder: text("folder").ok_or_else(|| ApiError::bad_request("folder: name the directory of the project"))?,
+        project_dir: text("project_dir")
+            .ok_or_else(|| ApiError::bad_request("directory: name the directory of the project"))?,
         builder: text("builder"),
         reviewers: fields.all("reviewer").filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         gates: fields.get("gates").unwrap_or_default().lines().map(str::to_owned).collect(),
