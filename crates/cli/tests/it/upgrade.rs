@@ -1,4 +1,4 @@
-//! A store of an earlier version.
+//! Stores and configurations of earlier versions.
 
 use rusqlite::Connection;
 use serde_json::Value;
@@ -57,4 +57,40 @@ fn sessions_of_version_1_open_with_their_calls() {
     assert!(calls[40].to_string().contains("step 40") && calls[0].to_string().contains("step 0"), "{calls:#?}");
     let verified = world.run(&["doctor", "--json"]);
     assert!(!verified.out.contains("quick_check"), "{verified:?}");
+}
+
+/// A store and a configuration as they were before reviews shared their parts with other drivers: a session that loops,
+/// one with a declared wait, a limit and a budget, an open permission prompt, a killed and an archived session.
+#[test]
+fn a_recorded_store_and_configuration_give_the_same_views() {
+    let world = World::alone();
+    world.write("home/.config/belay/config.toml", include_str!("fixtures/version_2/config.toml"));
+    let database = world.paths().database();
+    std::fs::create_dir_all(database.parent().unwrap()).unwrap();
+    let store = Connection::open(&database).unwrap();
+    store.execute_batch(include_str!("fixtures/version_2/belay.sql")).unwrap();
+    drop(store);
+
+    let views: Vec<String> = [
+        &["sessions", "--all"][..],
+        &["show", "claude-code:loops"],
+        &["show", "codex:limits"],
+        &["show", "claude-code:asks"],
+        &["explain", "claude-code:loops"],
+        &["incidents", "--all"],
+        &["budget"],
+        &["events", "tail"],
+        &["config", "get", "review.reviewers"],
+        &["config", "get", "drive.runs_per_account"],
+    ]
+    .map(|args| world.tell(args))
+    .to_vec();
+    insta::assert_snapshot!(views.join("\n"));
+
+    // What is held stays held, and the resident process shows the recorded calls.
+    let denied = hook(&world, &payload("PreToolUse", "loops", "t7", "make"));
+    assert!(denied.out.contains("deny"), "{denied:?}");
+    let serve = Serve::start(&world);
+    let view = body(&serve.get("/api/v1/sessions/claude-code:loops/page"));
+    assert_eq!(view["picture"]["calls"].as_array().unwrap().len(), 7, "six recorded, one denied: {view:#}");
 }
