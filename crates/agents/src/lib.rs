@@ -18,6 +18,7 @@
 //! | [`hook`] | parsing hook payloads and encoding the replies |
 //! | [`install`] | installing hooks in an agent's settings |
 //! | [`launch`] | starting an agent under supervision for one run |
+//! | [`command_line`] | which agent a process runs |
 //! | [`wire`] | identifying the sender of a model request, and refusing it |
 //! | [`transcript`] | the reader interface: formats, sinks, line splitting, read statistics |
 //! | [`aider`], [`claude_code`], [`codex`], [`copilot`], [`cursor`], [`gemini`], [`opencode`], [`pi`], [`qwen`] | one agent each |
@@ -27,6 +28,7 @@
 pub mod aider;
 pub mod claude_code;
 pub mod codex;
+pub mod command_line;
 pub mod copilot;
 pub mod cursor;
 pub mod event_log_format;

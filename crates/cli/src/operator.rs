@@ -9,7 +9,7 @@ use belay_agents::AGENTS;
 use belay_config::EnvSnapshot;
 use belay_core::event::{Caller, OperatorDecision};
 use belay_core::{Excerpt, SessionKey};
-use belay_hooks::process_tree::ProcessChain;
+use belay_hooks::process_chain::ProcessChain;
 use belay_ipc::{DecideRequest, SessionsRequest};
 use clap::Args;
 

@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use belay_core::redact::redact;
+use belay_process::ProcessMarker;
 use serde::{Deserialize, Serialize};
 
 use crate::headless::CancelHandle;
-use crate::process_marker::ProcessMarker;
 use crate::workspace::{Environment, TreeId, Workspace, WorkspaceError, clean_environment, named};
 use process::{CommandExit, Stopped};
 pub(crate) use process::{CommandRun, GRACE, run_command};

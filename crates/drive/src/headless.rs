@@ -9,7 +9,6 @@
 //! starts. Therefore a process runs one agent at a time: `belay exec`.
 
 mod process;
-pub(crate) mod process_tree;
 
 #[cfg(test)]
 mod tests;

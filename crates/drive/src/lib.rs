@@ -18,7 +18,6 @@
 //! | [`gate`] | a command that Belay itself runs, bound to the tree it ran on |
 //! | [`workspace`] | a worktree or the directory itself: snapshots, diffs, landing; removed only after its work landed |
 //! | [`environment`] | the environment of driven work: that of the shell that filed it |
-//! | [`process_marker`] | every process that a command has started, also after a crash |
 //! | [`limits`] | usage limits by account, kept over restarts |
 //! | `tmux` | planned: agents in panes |
 //!
@@ -32,6 +31,5 @@ pub mod gate;
 pub mod headless;
 pub mod launch;
 pub mod limits;
-pub mod process_marker;
 pub mod run_dir;
 pub mod workspace;

@@ -51,7 +51,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::headless::CancelHandle;
-use crate::process_marker::ProcessMarker;
+use belay_process::ProcessMarker;
 
 pub use compare::DELETED;
 pub(crate) use error::named;

@@ -107,7 +107,7 @@ pub fn handle_hook(
     if let Some(finding) = delivered.filter(|_| !say.is_empty()) {
         engine_queries::observe(engine, vec![proof(ask, &session, finding)]);
     }
-    let headless = |process| local_facts::process::find_headless_agent(ask.pid?, process);
+    let headless = |process| local_facts::agent_process::find_headless_agent(ask.pid?, process);
     let interrupt = protocol.interrupt(&parsed, &reply).and_then(headless);
     let stderr_of = protocol.hides_reason(&parsed, &reply).and_then(headless);
     let reason = stderr_of.and(reply.hold_reason()).unwrap_or_default().to_owned();

@@ -19,16 +19,14 @@
 //! | [`handler`] | one hook call from payload to response |
 //! | `engine_queries` | what a hook needs of the engine |
 //! | [`local_facts`] | file contents, session files, projects, processes |
-//! | [`process_tree`] | processes, their ancestors, and the agents among them |
+//! | [`process_chain`] | a process with all its ancestors, and the agents among them |
 //! | [`daemon_autostart`] | starting the resident process once, detached |
-//! | [`bounded_child`] | child processes with a timeout |
 //! | [`session_summary`] | the summary of a session at its end |
 //! | [`install`] | adding hooks to agents' settings and removing them |
 
 // Needs Unix sockets, signals and processes; on other systems `belay` reports that it does not run.
 #![cfg(unix)]
 
-pub mod bounded_child;
 pub mod daemon_autostart;
 mod engine_queries;
 pub mod handler;
@@ -36,12 +34,10 @@ pub mod hook_log;
 pub mod install;
 pub mod local_facts;
 pub mod process;
-mod process_state;
-pub mod process_tree;
+pub mod process_chain;
 pub mod session_summary;
 mod tombstones;
 
 pub use engine_queries::is_held;
 pub use handler::{ApprovalOffer, HookHost, HookState, handle_hook};
 pub use process::config_problem_log;
-pub use process_state::{child_since, process_state};

@@ -3,9 +3,9 @@
 //!
 //! All reads are bounded and optional: what cannot be read is omitted.
 
+pub(crate) mod agent_process;
 mod file_snapshots;
 mod open_turns;
-pub mod process;
 mod project;
 mod transcript_tail;
 

@@ -21,7 +21,7 @@ use belay_ipc::{ApprovalTicket, Client, ClientError, HookRequest, HookResponse};
 use crate::daemon_autostart::StartedBy;
 use crate::handler::{HookState, handle_hook};
 use crate::hook_log;
-use crate::local_facts::process;
+use crate::local_facts::agent_process::write_to_stderr_of;
 
 const HELP: &str = "\
 Called by an agent's hooks, not by people: reads the agent's JSON on standard input and responds in
@@ -85,10 +85,10 @@ pub fn run(args: &HookArgs) {
             let answer = response.approval.as_ref().and_then(|ticket| await_answer(&paths, ticket));
             print(answer.as_deref().unwrap_or(&response.stdout).as_bytes());
             if let Some(pid) = response.stderr_of {
-                process::write_to_stderr_of(pid, &response.reason);
+                write_to_stderr_of(pid, &response.reason);
             }
             if let Some(pid) = response.interrupt {
-                process::interrupt(pid);
+                belay_process::interrupt(pid);
             }
         }
         Err(panic) => {

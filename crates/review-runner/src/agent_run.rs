@@ -12,8 +12,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use belay_drive::environment::Environment;
-use belay_drive::process_marker::ProcessMarker;
-use belay_hooks::local_facts::process::{running_since, start_time};
+use belay_process::{ProcessMarker, running_since, start_time};
 use belay_review::task::{Budget, Spend};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belay_config::{Config, Diagnostic, EnvSnapshot, PathError, Paths};
-use belay_hooks::process_tree::ProcessChain;
+use belay_hooks::process_chain::ProcessChain;
 use belay_ipc::HealthView;
 use belay_proxy::Relay;
 use belay_store::StoreUrl;
@@ -160,7 +160,7 @@ impl Daemon {
         let pool = WorkerPool::start(socket, Arc::clone(&shared))?;
         instance.write_info(&InstanceInfo {
             pid: std::process::id(),
-            start_time: belay_hooks::local_facts::process::start_time(std::process::id()),
+            start_time: belay_process::start_time(std::process::id()),
             version: crate::VERSION.to_owned(),
             url: url.clone(),
         });

@@ -3,7 +3,7 @@
 
 use belay_core::EventOutcome;
 use belay_core::event::OperatorDecision;
-use belay_hooks::process_tree::ProcessChain;
+use belay_hooks::process_chain::ProcessChain;
 use belay_ipc::{DecideRequest, ErrorBody, ErrorCode, LoginLinkResponse};
 use belay_proxy::HoldState;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use belay_config::EnvSnapshot;
 use belay_core::{Event, SessionKey};
-use belay_hooks::process_tree::ProcessChain;
+use belay_hooks::process_chain::ProcessChain;
 use belay_hooks::{ApprovalOffer, HookHost};
 use belay_ipc::protocol::parse_request;
 use belay_ipc::views::OverviewView;

@@ -117,8 +117,8 @@ fn derive(row: &SessionRow, pid: Option<u32>, now: Timestamp, sub_agent: Option<
         last_at: details.facts.last_at,
         ended_at: details.facts.ended_at,
     };
-    let process = belay_hooks::process_state(pid, details.facts.last_at);
-    let child_since = belay_hooks::child_since(&details.phase, pid);
+    let process = belay_process::process_state(pid, details.facts.last_at);
+    let child_since = belay_process::child_since(&details.phase, pid);
     status::derive(&input, &Observation { now, process, child_since, seen_at: details.facts.seen_at, sub_agent })
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belay_config::{Config, EnvSnapshot};
 use belay_core::Timestamp;
@@ -95,18 +95,11 @@ impl Channel for Desktop {
 fn run(command: &mut Command) -> Result<(), DeliveryError> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| DeliveryError(format!("cannot run {NOTIFIER}: {error}")))?;
-    let deadline = Instant::now() + NOTIFIER_TIMEOUT;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(DeliveryError(format!("{NOTIFIER} failed: {status}"))),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(DeliveryError(format!("{NOTIFIER} timed out after {} s", NOTIFIER_TIMEOUT.as_secs())));
-            }
-        }
+    match belay_process::wait_timeout(&mut child, NOTIFIER_TIMEOUT) {
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(status)) => Err(DeliveryError(format!("{NOTIFIER} failed: {status}"))),
+        Ok(None) => Err(DeliveryError(format!("{NOTIFIER} timed out after {} s", NOTIFIER_TIMEOUT.as_secs()))),
+        Err(error) => Err(DeliveryError(format!("cannot wait for {NOTIFIER}: {error}"))),
     }
 }
 

@@ -7,13 +7,12 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use belay_process::{ProcessMarker, ProcessTree};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 
 use super::output::Output;
 use crate::headless::CancelHandle;
-use crate::headless::process_tree::ProcessTree;
-use crate::process_marker::ProcessMarker;
 use crate::workspace::Environment;
 
 /// Time that processes have between the request to exit and the kill.

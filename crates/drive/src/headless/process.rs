@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use belay_clock::now;
 use belay_core::Timestamp;
 use belay_core::status::StatusValue;
+use belay_process::ProcessTree;
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::{interval, sleep, sleep_until, timeout};
 
-use super::process_tree::ProcessTree;
 use crate::launch::{LaunchError, Program};
 
 /// Time that processes have between the request to exit and the kill.

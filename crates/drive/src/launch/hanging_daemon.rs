@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use belay_config::Paths;
-use belay_hooks::local_facts::process::start_time;
+use belay_process::start_time;
 use rustix::process::{Pid, Signal};
 use serde::Deserialize;
 

@@ -8,8 +8,6 @@ use belay_agents::install::{HookInstaller, InstallContext};
 use belay_core::SessionKey;
 use belay_store::{Access, EventQuery, StoreUrl};
 
-use crate::bounded_child;
-
 /// Prefix of test sessions.
 pub const SELF_TEST_SESSION_PREFIX: &str = "belay-self-test-";
 
@@ -48,7 +46,7 @@ pub fn run_self_test(
         // A hook that does not read its input fails below.
         let _ = stdin.write_all(trial.payload.as_bytes());
     }
-    if bounded_child::wait_timeout(&mut child, SELF_TEST_TIMEOUT).map_err(start)?.is_none() {
+    if belay_process::wait_timeout(&mut child, SELF_TEST_TIMEOUT).map_err(start)?.is_none() {
         return Err(SelfTestError::TimedOut { command });
     }
     let output = child.wait_with_output().map_err(start)?;

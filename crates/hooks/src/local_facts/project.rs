@@ -5,7 +5,7 @@ use std::path::Path;
 use belay_core::event::SessionStarted;
 use belay_fs::repository::Repository;
 
-use super::process;
+use super::agent_process::ancestor_agent;
 
 /// Adds the fields that the agent did not report.
 pub(super) fn fill_session_start(start: &mut SessionStarted, cwd: Option<&str>, pid: Option<u32>) {
@@ -19,7 +19,7 @@ pub(super) fn fill_session_start(start: &mut SessionStarted, cwd: Option<&str>, 
         }
     }
     if start.pid.is_none() {
-        start.pid = pid.and_then(process::ancestor_agent);
+        start.pid = pid.and_then(ancestor_agent);
     }
 }
 

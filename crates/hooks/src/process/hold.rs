@@ -10,7 +10,7 @@ use belay_engine::MAX_ANCESTORS;
 use belay_store::{Access, Store, StoreUrl};
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process, test_kill_process};
 
-use crate::local_facts::process;
+use crate::local_facts::agent_process::ancestor_agent;
 
 /// How often the session's state is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -31,7 +31,7 @@ pub(super) enum WaitEnd {
 /// hook.
 pub(super) fn wait_until_released(paths: &Paths, session: &SessionKey) -> WaitEnd {
     let parent = getppid();
-    let agent = parent.and_then(|pid| process::ancestor_agent(pid.as_raw_nonzero().get().unsigned_abs()));
+    let agent = parent.and_then(|pid| ancestor_agent(pid.as_raw_nonzero().get().unsigned_abs()));
     let agent = agent.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     let is_awaited = || getppid() == parent && agent.is_none_or(|agent| test_kill_process(agent).is_ok());
     let url = StoreUrl::local(paths.database());

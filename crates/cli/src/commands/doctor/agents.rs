@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use belay_agents::AgentSpec;
 use belay_clock::now;
-use belay_hooks::bounded_child;
 use belay_hooks::install::InstallRecord;
 
 use super::CheckResult;
@@ -59,7 +58,7 @@ fn version(path: &std::path::Path) -> Option<String> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    bounded_child::wait_timeout(&mut child, VERSION_TIMEOUT).ok()??;
+    belay_process::wait_timeout(&mut child, VERSION_TIMEOUT).ok()??;
     let mut text = String::new();
     child.stdout.take()?.take(4096).read_to_string(&mut text).ok()?;
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use belay_config::DurationSetting;
 use belay_core::Timestamp;
-use belay_hooks::bounded_child;
+use belay_process::wait_timeout;
 use rustix::process::Pid;
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Condition {
 fn succeeds(command: &str, left: Duration) -> bool {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    let ended = shell.spawn().and_then(|mut child| bounded_child::wait_timeout(&mut child, left));
+    let ended = shell.spawn().and_then(|mut child| wait_timeout(&mut child, left));
     ended.is_ok_and(|status| status.is_some_and(|status| status.success()))
 }
 

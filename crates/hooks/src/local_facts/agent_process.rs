@@ -1,9 +1,9 @@
 //! Finds the agent's process among the ancestors of the hook process.
 
+use belay_agents::command_line::program_name;
 use belay_agents::hook::AgentProcess;
 use belay_core::printable::printable;
-
-use crate::process_tree::{Process, ancestors};
+use belay_process::{Process, ancestors};
 
 /// Maximum number of ancestors: an agent, its launcher, a shell or two.
 const MAX_ANCESTORS: usize = 8;
@@ -13,9 +13,15 @@ const SHELL_NAMES: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "env", "time
 
 /// The process of a headless agent, at or above `pid`. An interactive agent is not interrupted: the person sees the
 /// denial, and a signal would close the session.
-pub fn find_headless_agent(pid: u32, program: AgentProcess) -> Option<u32> {
-    let found = above(pid).find(|process| process.runs(program.name))?;
+pub(crate) fn find_headless_agent(pid: u32, program: AgentProcess) -> Option<u32> {
+    let found = above(pid).find(|process| runs(process, program.name))?;
     found.args.iter().any(|arg| program.headless.contains(&arg.as_str())).then_some(found.pid)
+}
+
+/// Whether this is the program, or an interpreter that runs it as a script.
+fn runs(process: &Process, program: &str) -> bool {
+    let script = process.args.get(1).map(|arg| program_name(arg));
+    process.name == program || script == Some(program)
 }
 
 /// The agent: the first process at or above `pid` that is not a shell.
@@ -27,36 +33,9 @@ fn above(pid: u32) -> impl Iterator<Item = Process> {
     ancestors(pid).take(MAX_ANCESTORS)
 }
 
-/// When a process started, in clock ticks since the system started. With the process id it identifies the process.
-#[cfg(target_os = "linux")]
-pub fn start_time(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub fn start_time(_pid: u32) -> Option<u64> {
-    None
-}
-
-/// Like [`start_time`], for a process that has not exited. One that has exited, and whose parent has not asked for its
-/// status, still has a start time.
-#[cfg(target_os = "linux")]
-pub fn running_since(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    fields.nth(18)?.parse().ok().filter(|_| !["Z", "X"].contains(&state))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub fn running_since(_pid: u32) -> Option<u64> {
-    None
-}
-
 /// Appends a message to the standard error of a process, if permitted. Does not block: that may be a pipe which is full
 /// or which no process reads, and nothing ends a hook that waits for it.
-pub fn write_to_stderr_of(pid: u32, text: &str) {
+pub(crate) fn write_to_stderr_of(pid: u32, text: &str) {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
 
@@ -69,15 +48,6 @@ pub fn write_to_stderr_of(pid: u32, text: &str) {
     let message = format!("\n{prefix}{text}\n");
     // If that fails, the agent's own message is sufficient.
     let _ = options.open(format!("/proc/{pid}/fd/2")).and_then(|mut errors| errors.write_all(message.as_bytes()));
-}
-
-/// Interrupts a process, like Ctrl-C.
-pub fn interrupt(pid: u32) {
-    use rustix::process::{Pid, Signal, kill_process};
-    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It may have exited by itself.
-        let _ = kill_process(pid, Signal::INT);
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -121,19 +91,5 @@ mod tests {
         drop(reader);
         write_to_stderr_of(agent.id(), "paused");
         end(agent);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_process_that_has_exited_does_not_run() {
-        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-        let own = std::process::id();
-        assert!(running_since(own).is_some() && running_since(own) == start_time(own));
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let pid = Pid::from_child(&child);
-        // Waits for its exit, and does not take its status.
-        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
-        assert!(start_time(child.id()).is_some() && running_since(child.id()).is_none());
-        child.wait().unwrap();
     }
 }

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::Signal;
 
-use crate::headless::process_tree::ProcessTree;
+use crate::tree::ProcessTree;
 
 /// Shell scripts use small descriptors and would close an inherited one.
 const MIN_INHERITED_FD: i32 = 200;
@@ -36,7 +36,7 @@ impl ProcessMarker {
         Self(path.into())
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.0
     }
 

@@ -1,9 +1,11 @@
-//! Processes and their ancestors, and the agents among them.
+//! A process with all its ancestors, and the agents among them.
 
-use belay_agents::{AGENTS, AgentSpec};
+use belay_agents::AgentSpec;
+use belay_agents::command_line::{agent_of, program_name};
 use belay_config::EnvSnapshot;
 use belay_core::Excerpt;
 use belay_core::event::Caller;
+use belay_process::Process;
 
 /// Maximum number of processes in a chain. Shells nest a few dozen deep; reading this many takes milliseconds.
 const MAX_CHAIN: usize = 1024;
@@ -24,63 +26,23 @@ const DRIVER_COMMANDS: &[&str] = &["serve", "exec", "run", "start"];
 /// Ends the chain in tests, which an agent may run. Release builds ignore it.
 const TEST_ROOT: &str = "__BELAY_TEST_PROCESS_ROOT";
 
-/// Interpreters that run an agent's script.
-const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3"];
-
-/// One process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Process {
-    pub pid: u32,
-    pub parent: u32,
-    /// The name of the executable, as the system shows it.
-    pub name: String,
-    pub args: Vec<String>,
-    /// The controlling terminal, if there is one.
-    pub terminal: Option<String>,
+/// Whether this is a Belay process that runs agents and checks. The agent may be a program that Belay does not know.
+fn is_belay_driver(process: &Process) -> bool {
+    let program = process.args.first().map_or("", |arg| program_name(arg));
+    let mut args = process.args.iter().skip(1).map(String::as_str);
+    let command = loop {
+        match args.next() {
+            Some(option) if OPTIONS_WITH_VALUE.contains(&option) => drop(args.next()),
+            Some(option) if option.starts_with('-') => {}
+            command => break command,
+        }
+    };
+    (process.name == "belay" || program == "belay") && command.is_some_and(|name| DRIVER_COMMANDS.contains(&name))
 }
 
-impl Process {
-    /// Whether this is the program, or an interpreter that runs it as a script.
-    pub(crate) fn runs(&self, program: &str) -> bool {
-        let script = self.args.get(1).map(|arg| program_name(arg));
-        self.name == program || script == Some(program)
-    }
-
-    /// Whether this is a Belay process that runs agents and checks. The agent may be a program that Belay does not know.
-    fn is_belay_driver(&self) -> bool {
-        let program = self.args.first().map_or("", |arg| program_name(arg));
-        let mut args = self.args.iter().skip(1).map(String::as_str);
-        let command = loop {
-            match args.next() {
-                Some(option) if OPTIONS_WITH_VALUE.contains(&option) => drop(args.next()),
-                Some(option) if option.starts_with('-') => {}
-                command => break command,
-            }
-        };
-        (self.name == "belay" || program == "belay") && command.is_some_and(|name| DRIVER_COMMANDS.contains(&name))
-    }
-
-    /// The agent that this process runs: by its own name, or by its script if it is an interpreter.
-    pub fn agent(&self) -> Option<&'static AgentSpec> {
-        let program = self.args.first().map_or("", |arg| program_name(arg));
-        let is_interpreter = INTERPRETERS.contains(&program) || INTERPRETERS.contains(&self.name.as_str());
-        let script = self.args.iter().skip(1).find(|arg| !arg.starts_with('-')).filter(|_| is_interpreter);
-        let script = script.map_or("", |arg| program_name(arg));
-        let names = [self.name.as_str(), program, script];
-        AGENTS.iter().copied().find(|agent| names.contains(&agent.executable))
-    }
-}
-
-/// The file name of a program or script without its directory and extension.
-fn program_name(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path).trim_start_matches('-');
-    name.split_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
-}
-
-/// A process and its ancestors, nearest first, without the first process of the system.
-pub(crate) fn ancestors(pid: u32) -> impl Iterator<Item = Process> {
-    let read_ancestor = |pid: u32| (pid > 1).then(|| read(pid)).flatten();
-    std::iter::successors(read_ancestor(pid), move |process| read_ancestor(process.parent))
+/// The agent that a process runs.
+fn agent(process: &Process) -> Option<&'static AgentSpec> {
+    agent_of(&process.name, &process.args)
 }
 
 /// A process and all its ancestors.
@@ -105,7 +67,7 @@ pub enum ChainEnd {
 impl ProcessChain {
     /// `env` is the environment of this process.
     pub fn of(pid: u32, env: &EnvSnapshot) -> Self {
-        let mut chain = Self::read_with(pid, read);
+        let mut chain = Self::read_with(pid, Process::read);
         let root = env.text(TEST_ROOT).filter(|_| cfg!(debug_assertions)).and_then(|pid| pid.parse().ok());
         if let Some(at) = chain.processes.iter().position(|process| Some(process.pid) == root) {
             chain.processes.truncate(at);
@@ -147,13 +109,13 @@ impl ProcessChain {
     /// The agents and the drivers of Belay above the first process, nearest first.
     pub fn drivers(&self) -> impl Iterator<Item = &Process> {
         // The first process is Belay, whatever its file is called.
-        self.processes.iter().skip(1).filter(|process| process.agent().is_some() || process.is_belay_driver())
+        self.processes.iter().skip(1).filter(|process| agent(process).is_some() || is_belay_driver(process))
     }
 
     /// The nearest agent, such as `claude, pid 812`. Otherwise the process of Belay that runs an unknown program or a
     /// gate, which executes what an agent wrote.
     pub fn agent(&self) -> Option<String> {
-        let agent = self.drivers().find_map(|process| Some((process.agent()?.executable, process.pid)));
+        let agent = self.drivers().find_map(|process| Some((agent(process)?.executable, process.pid)));
         let agent = agent.map(|(name, pid)| format!("{name}, pid {pid}"));
         agent.or_else(|| self.drivers().next().map(|driver| format!("a program that Belay runs, pid {}", driver.pid)))
     }
@@ -198,67 +160,12 @@ impl std::fmt::Display for ChainEnd {
     }
 }
 
-#[cfg(target_os = "linux")]
-fn read(pid: u32) -> Option<Process> {
-    let dir = std::path::PathBuf::from(format!("/proc/{pid}"));
-    let stat = std::fs::read_to_string(dir.join("stat")).ok()?;
-    // `pid (name) state parent group session terminal ...`; the name may hold anything.
-    let (head, tail) = stat.rsplit_once(')')?;
-    let name = head.split_once('(')?.1.to_owned();
-    let mut fields = tail.split_whitespace().skip(1);
-    let parent = fields.next()?.parse().ok()?;
-    let terminal = fields.nth(2).filter(|terminal| *terminal != "0").map(str::to_owned);
-    let args = std::fs::read(dir.join("cmdline")).unwrap_or_default();
-    let args = args.strip_suffix(b"\0").unwrap_or(&args).split(|byte| *byte == 0);
-    let args = args.map(|arg| String::from_utf8_lossy(arg).into_owned()).collect();
-    Some(Process { pid, parent, name, args, terminal })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn read(pid: u32) -> Option<Process> {
-    let mut ps = std::process::Command::new("ps");
-    ps.args(["-o", "ppid=,tty=,args=", "-p", &pid.to_string()]);
-    let output = ps.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let mut fields = text.split_whitespace().map(str::to_owned);
-    let parent = fields.next()?.parse().ok()?;
-    // `ps` prints question marks for a process without a terminal.
-    let terminal = fields.next().filter(|terminal| !terminal.starts_with('?'));
-    let args: Vec<String> = fields.collect();
-    let name = args.first()?.rsplit('/').next()?.trim_start_matches('-').to_owned();
-    Some(Process { pid, parent, name, args, terminal })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn process(name: &str, args: &[&str]) -> Process {
         Process { name: name.to_owned(), args: args.iter().map(ToString::to_string).collect(), ..Process::default() }
-    }
-
-    #[test]
-    fn finds_agents_by_program_and_by_script() {
-        for (name, args, agent) in [
-            ("claude", &["claude", "-p", "hi"][..], Some("claude-code")),
-            ("claude", &["/home/ada/.local/bin/claude"], Some("claude-code")),
-            ("MainThread", &["node", "/usr/bin/gemini"], Some("gemini")),
-            (
-                "node",
-                &["node", "--max-old-space-size=4096", "/lib/@google/gemini-cli/bundle/gemini.js"],
-                Some("gemini"),
-            ),
-            ("python3", &["/usr/bin/python3", "-m", "aider"], Some("aider")),
-            ("codex", &["codex", "app-server"], Some("codex")),
-            ("bash", &["bash", "-c", "claude --help"], None),
-            ("tmux: server", &["tmux", "new", "-s", "claude"], None),
-            ("node", &["node", "server.js", "gemini"], None),
-            ("vim", &["vim", "claude"], None),
-            ("cursor", &["/usr/share/cursor/cursor"], None),
-            ("code", &["/usr/share/code/code", "--type=ptyHost"], None),
-        ] {
-            assert_eq!(process(name, args).agent().map(|agent| agent.id), agent, "{args:?}");
-        }
     }
 
     #[test]
@@ -272,7 +179,7 @@ mod tests {
             (&["belay", "--home", "run", "show", "serve"], false),
             (&["cargo", "run"], false),
         ] {
-            assert_eq!(process("", args).is_belay_driver(), is_driver, "{args:?}");
+            assert_eq!(is_belay_driver(&process("", args)), is_driver, "{args:?}");
         }
     }
 

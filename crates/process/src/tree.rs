@@ -7,22 +7,26 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
-pub(crate) struct ProcessTree {
+/// A process group, and the processes that have a file open.
+#[derive(Debug)]
+pub struct ProcessTree {
     group: Option<Pid>,
     lock: PathBuf,
 }
 
 impl ProcessTree {
-    pub(crate) fn new(group: Option<Pid>, lock: &Path) -> Self {
+    pub fn new(group: Option<Pid>, lock: &Path) -> Self {
         // Links to open files name the real path.
         Self { group, lock: lock.canonicalize().unwrap_or_else(|_| lock.to_path_buf()) }
     }
 
-    pub(crate) fn is_alive(&self) -> bool {
+    /// Whether a process of the group, or one that has the file open, is left.
+    pub fn is_alive(&self) -> bool {
         self.group.is_some_and(|group| test_kill_process_group(group).is_ok()) || !self.holders().is_empty()
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
+    /// Sends a signal to each of them.
+    pub fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
             let _ = kill_process_group(group, signal);
         }

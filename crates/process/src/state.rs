@@ -36,7 +36,7 @@ pub fn child_since(phase: &PhaseRecord, pid: Option<u32>) -> Option<Timestamp> {
 /// Start times of the direct children that are not hooks.
 #[cfg(target_os = "linux")]
 fn children(pid: u32) -> Vec<Timestamp> {
-    use crate::local_facts::process::start_time;
+    use crate::start_time;
     let Some(boot) = boot_time() else { return Vec::new() };
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     // Each thread lists the children that it started.
@@ -56,7 +56,7 @@ fn children(_pid: u32) -> Vec<Timestamp> {
 
 #[cfg(target_os = "linux")]
 fn started_at(pid: u32) -> Started {
-    use crate::local_facts::process::start_time;
+    use crate::start_time;
     let Some(ticks) = start_time(pid) else { return Started::NotRunning };
     Started::At(after_boot(boot_time().unwrap_or_default(), ticks))
 }
