@@ -9,7 +9,7 @@ use belay_ipc::views::PendingApproval;
 use serde_json::{Value, json};
 
 use crate::hook::{alone, payload};
-use crate::resident::{Serve, client, heard};
+use crate::resident::{Serve, client, wait_for_events};
 use crate::world::{World, within};
 
 /// A resident process that offers prompts, and hooks that have time to reach it.
@@ -23,7 +23,7 @@ pub(crate) struct WaitingHook(Child);
 
 impl WaitingHook {
     /// What the agent reads.
-    pub(crate) fn said(self) -> String {
+    pub(crate) fn stdout(self) -> String {
         let output = within("the hook", move || self.0.wait_with_output().unwrap());
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
@@ -60,9 +60,9 @@ impl Scene {
 
     /// A call that asks for permission, and its prompt.
     pub(crate) fn asks(&self, session: &str, command: &str) -> (WaitingHook, PendingApproval) {
-        assert_eq!(self.hook("PreToolUse", session, command).said(), "");
+        assert_eq!(self.hook("PreToolUse", session, command).stdout(), "");
         let hook = self.hook("PermissionRequest", session, command);
-        heard(&self.world, "claude-code", session, &["permission_asked"], 1);
+        wait_for_events(&self.world, "claude-code", session, &["permission_asked"], 1);
         let prompt = self.until(|pending| pending.into_iter().next());
         (hook, prompt)
     }
@@ -81,7 +81,7 @@ impl Scene {
 
     /// What the log says about the end of the session's prompt.
     fn ending(&self, session: &str) -> (String, String) {
-        heard(&self.world, "claude-code", session, &["approval_ended"], 1);
+        wait_for_events(&self.world, "claude-code", session, &["approval_ended"], 1);
         let log = self.world.run(&["events", "tail", &format!("claude-code:{session}"), "--json"]).out;
         let ended = log.lines().find(|line| line.contains("approval_ended")).expect("the event");
         let event = serde_json::from_str::<Value>(ended).unwrap()["event"].clone();
@@ -101,12 +101,12 @@ fn allow_reaches_the_agent_and_the_log() {
     assert_eq!((prompt.tool.as_str(), prompt.text.as_str()), ("Bash", "touch made"));
     let status = scene.world.run(&["show", "claude-code:s", "--json"]).json();
     assert_eq!(status["session"]["status"]["value"], "waiting", "{status}");
-    let listed = scene.world.tell(&["approvals"]);
+    let listed = scene.world.run_text(&["approvals"]);
     assert!(listed.contains(&prompt.id) && listed.contains("touch made"), "{listed}");
-    let told = scene.world.tell(&["approve", &prompt.id]);
-    assert!(told.contains("Allowed once: Bash of claude-code:s"), "{told}");
-    let said: Value = serde_json::from_str(&hook.said()).unwrap();
-    assert_eq!(said["hookSpecificOutput"]["decision"], json!({ "behavior": "allow" }), "once, and no rule");
+    let shown = scene.world.run_text(&["approve", &prompt.id]);
+    assert!(shown.contains("Allowed once: Bash of claude-code:s"), "{shown}");
+    let output: Value = serde_json::from_str(&hook.stdout()).unwrap();
+    assert_eq!(output["hookSpecificOutput"]["decision"], json!({ "behavior": "allow" }), "once, and no rule");
     let log = scene.world.run(&["events", "tail", "--json"]).out;
     let answer = log.lines().find(|line| line.contains(r#""decision":"answer""#)).expect("the answer");
     for part in [prompt.id.as_str(), &prompt.hash, r#""answer":"allow""#, r#""caller""#] {
@@ -145,8 +145,8 @@ fn an_answer_names_the_prompt_by_its_complete_id() {
     let other = format!("apr-{}", "0".repeat(16));
     let unknown = scene.world.run(&["approve", &other]);
     assert!(unknown.code == Some(1) && unknown.err.contains("no permission prompt"), "{unknown:?}");
-    scene.world.tell(&["approve", &prompt.id]);
-    assert!(hook.said().contains("allow"));
+    scene.world.run_text(&["approve", &prompt.id]);
+    assert!(hook.stdout().contains("allow"));
 }
 
 #[test]
@@ -158,14 +158,14 @@ fn nothing_of_what_runs_is_hidden() {
     let hook = scene.hook_with(&asks);
     let prompt = scene.until(|pending| pending.into_iter().next());
     assert_eq!(prompt.text, command);
-    let listed = scene.world.tell(&["approvals"]);
+    let listed = scene.world.run_text(&["approvals"]);
     assert!(listed.contains(r"asks to use Bash in /\napr-0000000000000000  claude-code:x"), "{listed}");
     for line in ["API_KEY=abcdef0123456789;touch${IFS}pwn", r"echo \u{202e}x\u{200b};\u{a0}\u{430}ls\r", ""] {
         assert!(listed.contains(&format!("\n    {line}\n")), "{line:?} in {listed}");
     }
-    let told = scene.world.tell(&["deny", &prompt.id]);
-    assert!(told.contains("    API_KEY=abcdef0123456789;touch${IFS}pwn\n"), "{told}");
-    assert!(hook.said().contains("deny"));
+    let shown = scene.world.run_text(&["deny", &prompt.id]);
+    assert!(shown.contains("    API_KEY=abcdef0123456789;touch${IFS}pwn\n"), "{shown}");
+    assert!(hook.stdout().contains("deny"));
     let log = scene.world.run(&["events", "tail", "--json"]).out;
     assert!(log.contains("permission_asked") && !log.contains("abcdef0123456789"), "the record is redacted: {log}");
 }
@@ -173,47 +173,47 @@ fn nothing_of_what_runs_is_hidden() {
 #[test]
 fn a_held_session_holds_the_prompts_of_its_sub_agents() {
     let scene = Scene::new(&[]);
-    assert_eq!(scene.hook("PreToolUse", "s", "ls").said(), "");
+    assert_eq!(scene.hook("PreToolUse", "s", "ls").stdout(), "");
     let mut asks = payload("PermissionRequest", "s", "t2", "make");
     asks["agent_id"] = "a1".into();
     let hook = scene.hook_with(&asks);
     let prompt = scene.until(|pending| pending.into_iter().next());
     assert_ne!(prompt.session, "claude-code:s");
-    scene.world.tell(&["pause", "claude-code:s"]);
+    scene.world.run_text(&["pause", "claude-code:s"]);
     let refused = scene.world.run(&["approve", &prompt.id]);
     assert!(refused.code == Some(1) && refused.err.contains("held by Belay"), "{refused:?}");
-    scene.world.tell(&["deny", &prompt.id]);
-    assert!(hook.said().contains("deny"));
+    scene.world.run_text(&["deny", &prompt.id]);
+    assert!(hook.stdout().contains("deny"));
 }
 
 #[test]
 fn deny_tells_the_agent_why() {
     let scene = Scene::new(&[]);
     let (hook, prompt) = scene.asks("s", "make deploy");
-    scene.world.tell(&["deny", &prompt.id, "--why", "not on a Friday"]);
-    let said: Value = serde_json::from_str(&hook.said()).unwrap();
-    let decision = &said["hookSpecificOutput"]["decision"];
+    scene.world.run_text(&["deny", &prompt.id, "--why", "not on a Friday"]);
+    let output: Value = serde_json::from_str(&hook.stdout()).unwrap();
+    let decision = &output["hookSpecificOutput"]["decision"];
     assert_eq!(decision["behavior"], "deny");
-    assert!(decision["message"].as_str().unwrap().contains("not on a Friday"), "{said}");
+    assert!(decision["message"].as_str().unwrap().contains("not on a Friday"), "{output}");
 }
 
 #[test]
 fn without_an_answer_the_terminal_asks() {
     let scene = Scene::new(&["--set", "approvals.wait=1ms"]);
-    assert_eq!(scene.hook("PermissionRequest", "s", "make").said(), "", "nobody answered");
+    assert_eq!(scene.hook("PermissionRequest", "s", "make").stdout(), "", "nobody answered");
     assert!(scene.nothing_waits());
     assert_eq!(scene.ending("s"), ("timed_out".to_owned(), "make".to_owned()));
-    let told = scene.world.run(&["events", "tail", "claude-code:s"]).out;
-    assert!(told.contains("approval_ended"), "{told}");
+    let shown = scene.world.run(&["events", "tail", "claude-code:s"]).out;
+    assert!(shown.contains("approval_ended"), "{shown}");
     let off = alone();
     let _serve = Serve::start(&off);
-    let said =
+    let output =
         off.run_with(&["hook", "claude-code"], payload("PermissionRequest", "s", "t1", "make").to_string().as_bytes());
-    assert_eq!(said.out, "", "off by default");
+    assert_eq!(output.out, "", "off by default");
     let alone = alone();
-    let said = alone
+    let output = alone
         .run_with(&["hook", "claude-code"], payload("PermissionRequest", "s", "t1", "make").to_string().as_bytes());
-    assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "no resident process");
+    assert_eq!((output.code, output.out.as_str()), (Some(0), ""), "no resident process");
 }
 
 #[test]
@@ -221,15 +221,15 @@ fn the_resident_process_may_stop_while_a_hook_waits() {
     let scene = Scene::new(&[]);
     let (hook, _) = scene.asks("s", "make");
     scene.serve.kill();
-    assert_eq!(hook.said(), "", "the terminal asks");
+    assert_eq!(hook.stdout(), "", "the terminal asks");
 }
 
 #[test]
 fn an_answer_in_the_terminal_and_a_hook_that_is_gone_end_the_prompt() {
     let scene = Scene::new(&[]);
     let (hook, prompt) = scene.asks("s", "make");
-    assert_eq!(scene.hook("PostToolUseFailure", "s", "make").said(), "");
-    assert_eq!(hook.said(), "");
+    assert_eq!(scene.hook("PostToolUseFailure", "s", "make").stdout(), "");
+    assert_eq!(hook.stdout(), "");
     assert!(scene.nothing_waits());
     assert!(scene.world.run(&["approve", &prompt.id]).err.contains("answered elsewhere"));
     assert_eq!(scene.ending("s").0, "answered_elsewhere");
@@ -255,12 +255,12 @@ fn an_answer_is_bound_to_what_was_shown_and_a_held_session_stays_held() {
     };
     let wrong = client(&scene.world).answer(&request(PermissionAnswer::Allow, "0123")).unwrap_err();
     assert!(wrong.to_string().contains("hash does not match"), "{wrong}");
-    scene.world.tell(&["pause", "claude-code:s"]);
+    scene.world.run_text(&["pause", "claude-code:s"]);
     let held = client(&scene.world).answer(&request(PermissionAnswer::Allow, &prompt.hash)).unwrap_err();
     assert!(held.to_string().contains("held by Belay"), "{held}");
     client(&scene.world).answer(&request(PermissionAnswer::Deny, &prompt.hash)).unwrap();
-    assert!(hook.said().contains(r#""behavior":"deny""#));
-    let refused = scene.hook("PermissionRequest", "s", "ls").said();
+    assert!(hook.stdout().contains(r#""behavior":"deny""#));
+    let refused = scene.hook("PermissionRequest", "s", "ls").stdout();
     assert!(refused.contains("paused this session"), "held, so not offered: {refused}");
     assert!(scene.nothing_waits());
 }
@@ -272,13 +272,13 @@ fn over_http_an_answer_requires_the_token() {
     let token = scene.world.run(&["status", "--token", "--json"]).json()["token"].as_str().unwrap().to_owned();
     let post = |headers: &str, body: &Value| {
         let body = body.to_string();
-        let said = scene.serve.http(&format!(
+        let output = scene.serve.http(&format!(
             "POST /api/v1/approvals/{} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-type: application/json\r\n\
              content-length: {}\r\n{headers}\r\n{body}",
             prompt.id,
             body.len()
         ));
-        said.split(' ').nth(1).unwrap().to_owned()
+        output.split(' ').nth(1).unwrap().to_owned()
     };
     let owner = format!("authorization: Bearer {token}\r\n");
     let allow = json!({ "answer": "allow", "hash": prompt.hash, "by": "anna" });
@@ -288,7 +288,7 @@ fn over_http_an_answer_requires_the_token() {
     let listed = scene.serve.get("/api/v1/approvals");
     assert!(listed.contains(&prompt.hash), "{listed}");
     assert_eq!(post(&owner, &allow), "200");
-    assert!(hook.said().contains(r#""behavior":"allow""#));
+    assert!(hook.stdout().contains(r#""behavior":"allow""#));
     assert_eq!(post(&owner, &allow), "409", "the second answer");
     let decision = json!({ "decision": "answer", "approval": "apr-1", "answer": "allow", "hash": "0" }).to_string();
     let forged = scene.serve.http(&format!(
@@ -306,6 +306,6 @@ fn an_agent_does_not_approve_its_own_calls() {
     let refused = scene.world.command(["approve", &prompt.id]).env("CLAUDE_CODE_SESSION_ID", "s").output().unwrap();
     let err = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && err.contains("called by an agent"), "{err}");
-    scene.world.tell(&["deny", &prompt.id]);
-    assert!(hook.said().contains("deny"));
+    scene.world.run_text(&["deny", &prompt.id]);
+    assert!(hook.stdout().contains("deny"));
 }

@@ -23,10 +23,10 @@ fn without_a_path_it_looks_where_agents_keep_their_sessions() {
     assert_eq!(nothing.code, Some(0));
     assert!(nothing.out.contains("No session was found"), "{nothing:?}");
     world.write(FILE, &stuck());
-    let said = world.run(&["audit"]);
-    assert!(said.out.starts_with("1 session of Claude Code, 2026-03-01\n"), "{said:?}");
-    assert!(said.out.contains("1 loop in 1 of 1 sessions"), "{said:?}");
-    assert!(said.out.contains("Claude Code 11111111 in shop"), "{said:?}");
+    let output = world.run(&["audit"]);
+    assert!(output.out.starts_with("1 session of Claude Code, 2026-03-01\n"), "{output:?}");
+    assert!(output.out.contains("1 loop in 1 of 1 sessions"), "{output:?}");
+    assert!(output.out.contains("Claude Code 11111111 in shop"), "{output:?}");
     assert!(!world.state().exists(), "an audit creates no files");
 }
 
@@ -35,8 +35,8 @@ fn json_is_one_object_a_line_named_by_file_where_a_file_was_named() {
     let world = World::new();
     let file = world.write(FILE, &stuck());
     let file = file.to_str().unwrap();
-    let parse = |said: &str| -> Vec<serde_json::Value> {
-        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let parse = |output: &str| -> Vec<serde_json::Value> {
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let named = parse(&world.run(&["audit", file, "--json"]).out);
     let alarm = named.iter().find(|line| line["type"] == "alarm").unwrap();
@@ -54,8 +54,8 @@ fn filters_narrow_what_counts() {
     let world = World::new();
     world.write(FILE, &stuck());
     let sessions = |args: &[&str]| {
-        let said = world.run(&[&["audit", "--json"], args].concat());
-        let total: serde_json::Value = serde_json::from_str(said.out.lines().last().unwrap()).unwrap();
+        let output = world.run(&[&["audit", "--json"], args].concat());
+        let total: serde_json::Value = serde_json::from_str(output.out.lines().last().unwrap()).unwrap();
         total["sessions"].as_u64()
     };
     assert_eq!(sessions(&["--project", "shop"]), Some(1));
@@ -75,16 +75,16 @@ fn other_rules_can_be_tried_and_compared() {
         "[detect.ladder]\nnudge_at = 50\nnudge_weak_at = 50\nnudge_faint_at = 50\npause_at = 60\n",
     );
     let patient = patient.to_str().unwrap();
-    let said = world.run(&["audit", "--config", patient]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let said = world.run(&["audit", "--compare", "default", patient]);
-    assert!(said.out.contains("default") && said.out.contains("patient"), "{said:?}");
+    let output = world.run(&["audit", "--config", patient]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let output = world.run(&["audit", "--compare", "default", patient]);
+    assert!(output.out.contains("default") && output.out.contains("patient"), "{output:?}");
     let broken = world.write("broken.toml", "[detect]\nmax_nudge = 3\n");
-    let said = world.run(&["audit", "--config", broken.to_str().unwrap()]);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("max_nudge"), "{said:?}");
-    let said = world.run(&["audit", "--config", "missing.toml"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let output = world.run(&["audit", "--config", broken.to_str().unwrap()]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.err.contains("max_nudge"), "{output:?}");
+    let output = world.run(&["audit", "--config", "missing.toml"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
 }
 
 #[test]
@@ -92,9 +92,9 @@ fn the_page_is_written_beside_the_report() {
     let world = World::new();
     world.write(FILE, &stuck());
     let page = world.path("reports/march.html");
-    let said = world.run(&["audit", "--html", page.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.err.contains("march.html"), "{said:?}");
+    let output = world.run(&["audit", "--html", page.to_str().unwrap()]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.err.contains("march.html"), "{output:?}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
 }
@@ -104,12 +104,12 @@ fn unusable_input_is_reported_with_hints() {
     let world = World::new();
     let notes = world.write("notes.json", "{}");
     let notes = notes.to_str().unwrap().to_owned();
-    let told = [
-        world.tell(&["audit", &notes]),
-        world.tell(&["audit", "--since", "yesterday"]),
-        world.tell(&["audit", "--agent", "clippy"]),
+    let shown = [
+        world.run_text(&["audit", &notes]),
+        world.run_text(&["audit", "--since", "yesterday"]),
+        world.run_text(&["audit", "--agent", "clippy"]),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(shown.join("\n"));
 }
 
 #[test]
@@ -119,10 +119,10 @@ fn files_that_only_repeat_others_are_counted_and_named() {
     for n in 0..5 {
         world.write(&format!("home/.claude/projects/-home-ada-shop/copy-{n}.jsonl"), &stuck());
     }
-    let said = world.run(&["audit"]);
-    assert!(said.out.starts_with("1 session of Claude Code"), "{said:?}");
-    assert!(said.out.contains("5 files only repeat others and count once:\n"), "{said:?}");
-    assert!(said.out.contains("/copy-0.jsonl\n") && said.out.contains("  and 2 more\n"), "{said:?}");
+    let output = world.run(&["audit"]);
+    assert!(output.out.starts_with("1 session of Claude Code"), "{output:?}");
+    assert!(output.out.contains("5 files only repeat others and count once:\n"), "{output:?}");
+    assert!(output.out.contains("/copy-0.jsonl\n") && output.out.contains("  and 2 more\n"), "{output:?}");
     let total = world.run(&["audit", "--json"]);
     let total: serde_json::Value = serde_json::from_str(total.out.lines().last().unwrap()).unwrap();
     assert_eq!((total["files"].as_u64(), total["copied_files"].as_u64()), (Some(6), Some(5)));
@@ -132,8 +132,8 @@ fn files_that_only_repeat_others_are_counted_and_named() {
 fn an_unknown_price_is_not_zero() {
     let world = World::new();
     world.write(FILE, &stuck().replace("claude-opus-4-5", "house-model"));
-    let said = world.run(&["audit", "--html", world.path("page.html").to_str().unwrap()]);
-    assert!(said.out.contains("money        unknown at list prices") && !said.out.contains("$0"), "{said:?}");
+    let output = world.run(&["audit", "--html", world.path("page.html").to_str().unwrap()]);
+    assert!(output.out.contains("money        unknown at list prices") && !output.out.contains("$0"), "{output:?}");
     let page = std::fs::read_to_string(world.path("page.html")).unwrap();
     // A pause that did not happen saved nothing, which is known.
     let page = page.replace("saved after a pause</span><strong>$0<", "");
@@ -146,8 +146,8 @@ fn the_page_replaces_a_link_of_the_repository() {
     world.write(FILE, &stuck());
     world.write("home/notes.txt", "mine");
     std::os::unix::fs::symlink(world.path("home/notes.txt"), world.path("home/code/app/audit.html")).unwrap();
-    let said = world.run(&["audit", "--html", "audit.html"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = world.run(&["audit", "--html", "audit.html"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
     assert_eq!(std::fs::read_to_string(world.path("home/notes.txt")).unwrap(), "mine");
     assert!(std::fs::read_to_string(world.path("home/code/app/audit.html")).unwrap().starts_with("<!doctype html>"));
 }

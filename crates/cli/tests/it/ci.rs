@@ -37,12 +37,12 @@ fn a_run_that_was_held_ends_with_a_status_of_its_own() {
     let belay = env!("CARGO_BIN_EXE_belay");
     let script = format!("'{belay}' pause \"$BELAY_SESSION\" && exit $1");
     let ends = |world: &World, status: &str| {
-        let said = world.run(&["run", "--no-proxy", "--no-watch", "sh", "-c", &script, "-", status]);
+        let output = world.run(&["run", "--no-proxy", "--no-watch", "sh", "-c", &script, "-", status]);
         assert_eq!(world.run(&["stop"]).code, Some(0));
         // A held agent may print nothing, so the reason is the last line.
-        let last = said.err.lines().last().unwrap_or_default();
-        assert!(last.starts_with("Belay paused this session (`belay resume sh:"), "{}", said.err);
-        said.code
+        let last = output.err.lines().last().unwrap_or_default();
+        assert!(last.starts_with("Belay paused this session (`belay resume sh:"), "{}", output.err);
+        output.code
     };
     assert_eq!(ends(&World::new(), "0"), Some(4), "outside CI as well");
     let world = World::new().var("CI", "true");
@@ -52,11 +52,11 @@ fn a_run_that_was_held_ends_with_a_status_of_its_own() {
     // Neither option hides why nothing was done.
     for option in ["--quiet", "--json"] {
         let world = World::new();
-        let said = world.run(&[option, "run", "--no-proxy", "--no-watch", "sh", "-c", &script, "-", "0"]);
+        let output = world.run(&[option, "run", "--no-proxy", "--no-watch", "sh", "-c", &script, "-", "0"]);
         assert_eq!(world.run(&["stop"]).code, Some(0));
-        assert_eq!(said.code, Some(4), "{option}");
-        let last = said.err.lines().last().unwrap_or_default();
-        assert!(last.contains("Belay paused this session (`belay resume sh:"), "{option}: {}", said.err);
+        assert_eq!(output.code, Some(4), "{option}");
+        let last = output.err.lines().last().unwrap_or_default();
+        assert!(last.contains("Belay paused this session (`belay resume sh:"), "{option}: {}", output.err);
         assert_eq!(last.starts_with("{\"error\":"), option == "--json", "{last}");
     }
 }

@@ -6,7 +6,7 @@ use crate::world::World;
 fn values_are_shown_with_where_they_come_from() {
     let world = World::new().var("BELAY_LOG", "debug");
     world.write("home/.config/belay/config.toml", "# mine\n[serve]\nlisten = \"127.0.0.1:1234\" # here\n");
-    let told: Vec<String> = [
+    let shown: Vec<String> = [
         ["config", "get", "serve.listen"].as_slice(),
         &["config", "get", "serve.listen", "--json"],
         &["config", "list", "serve"],
@@ -20,9 +20,9 @@ fn values_are_shown_with_where_they_come_from() {
         &["--set", "serve.http", "config", "get", "serve.http"],
     ]
     .iter()
-    .map(|args| world.tell(args))
+    .map(|args| world.run_text(args))
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(shown.join("\n"), @r#"
     $ belay config get serve.listen
     127.0.0.1:[port]
 
@@ -102,7 +102,7 @@ fn values_are_shown_with_where_they_come_from() {
 fn set_and_unset_change_one_value() {
     let world = World::new().var("BELAY_HTTP", "true");
     let file = world.write("home/.config/belay/config.toml", "# mine\n[serve]\nlisten = \"127.0.0.1:1234\" # here\n");
-    let told: Vec<String> = [
+    let shown: Vec<String> = [
         ["config", "set", "serve.listen", "localhost:4321"].as_slice(),
         &["config", "set", "serve.http", "false"],
         &["config", "set", "detect.max_nudges", "1", "--json"],
@@ -113,9 +113,9 @@ fn set_and_unset_change_one_value() {
         &["config", "unset", "detect.max_nudges"],
     ]
     .iter()
-    .map(|args| world.tell(args))
+    .map(|args| world.run_text(args))
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(shown.join("\n"), @r#"
     $ belay config set serve.listen localhost:4321
     Set `serve.listen` in /home/.config/belay/config.toml.
 
@@ -164,9 +164,12 @@ fn a_wrong_file_stops_config_but_not_a_persons_decision() {
     let world = World::new();
     world.write("home/.config/belay/config.toml", "[serve]\nlisen = 1\n");
     let event = crate::world::lines(&[crate::world::call("e1", "abc", "ls")]);
-    let told =
-        [world.tell(&["config", "list"]), world.tell_with(&["events", "post"], &event), world.tell(&["pause", "abc"])];
-    insta::assert_snapshot!(told.join("\n"), @r"
+    let shown = [
+        world.run_text(&["config", "list"]),
+        world.run_text_with(&["events", "post"], &event),
+        world.run_text(&["pause", "abc"]),
+    ];
+    insta::assert_snapshot!(shown.join("\n"), @r"
     $ belay config list
     -- stderr
     Error: /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
@@ -192,19 +195,19 @@ fn a_wrong_file_stops_config_but_not_a_persons_decision() {
 fn a_project_is_trusted_by_content() {
     let world = World::new();
     world.write("home/code/app/.belay.toml", "[detect]\nmax_nudges = 9\n");
-    let mut told = vec![
-        world.tell(&["config", "get", "detect.max_nudges"]),
-        world.tell(&["trust"]),
-        world.tell(&["trust", "--yes"]),
-        world.tell(&["trust", "--list"]),
-        world.tell(&["config", "get", "detect.max_nudges"]),
+    let mut shown = vec![
+        world.run_text(&["config", "get", "detect.max_nudges"]),
+        world.run_text(&["trust"]),
+        world.run_text(&["trust", "--yes"]),
+        world.run_text(&["trust", "--list"]),
+        world.run_text(&["config", "get", "detect.max_nudges"]),
     ];
     world.write("home/code/app/.belay.toml", "[detect]\nmax_nudges = 99\n");
-    told.push(world.tell(&["config", "get", "detect.max_nudges"]));
-    told.push(world.tell(&["trust", "--list"]));
-    told.push(world.tell(&["trust", "--revoke"]));
-    told.push(world.tell(&["trust", "--revoke"]));
-    insta::assert_snapshot!(told.join("\n"), @r"
+    shown.push(world.run_text(&["config", "get", "detect.max_nudges"]));
+    shown.push(world.run_text(&["trust", "--list"]));
+    shown.push(world.run_text(&["trust", "--revoke"]));
+    shown.push(world.run_text(&["trust", "--revoke"]));
+    insta::assert_snapshot!(shown.join("\n"), @r"
     $ belay config get detect.max_nudges
     2
     -- stderr

@@ -12,8 +12,8 @@ use crate::world::{World, call, lines};
 fn loops_until_paused(world: &World, session: &str) {
     for n in 0..12 {
         let call = format!("t{n}");
-        let said = hook(world, &payload("PreToolUse", session, &call, "make"));
-        if said.out.contains("paused") {
+        let output = hook(world, &payload("PreToolUse", session, &call, "make"));
+        if output.out.contains("paused") {
             return;
         }
         hook(world, &payload("PostToolUseFailure", session, &call, "make"));
@@ -22,8 +22,8 @@ fn loops_until_paused(world: &World, session: &str) {
 }
 
 fn is_denied(world: &World, session: &str, call: &str) -> bool {
-    let said = hook(world, &payload("PreToolUse", session, call, "ls"));
-    said.out.contains("deny")
+    let output = hook(world, &payload("PreToolUse", session, call, "ls"));
+    output.out.contains("deny")
 }
 
 fn get(serve: &Serve, path: &str) -> Value {
@@ -93,8 +93,8 @@ fn a_held_session_needs_a_person_who_can_resume_it_from_the_page() {
     assert!(is_denied(&world, "s", "u2"));
     let done = submit(&browser, "/sessions/claude-code:s/decisions", "decision=resume&note=Write+the+rule+first");
     assert_eq!((status(&done), &body(&done)["message"]), ("200", &json!("Resumed.")), "{done}");
-    let said = hook(&world, &payload("PreToolUse", "s", "u3", "ls"));
-    assert!(said.out.contains("A person resumed this session and says: Write the rule first"), "{}", said.out);
+    let output = hook(&world, &payload("PreToolUse", "s", "u3", "ls"));
+    assert!(output.out.contains("A person resumed this session and says: Write the rule first"), "{}", output.out);
     assert!(!is_denied(&world, "s", "u4"), "the note is read once");
     assert_eq!(get(&serve, "/api/v1/overview")["needs"], json!([]));
     let notes = get(&serve, "/api/v1/sessions/s/notes");

@@ -15,34 +15,34 @@ use crate::world::{World, call, lines};
 
 fn story(world: &World) -> String {
     let events = lines(&[call("e1", "abcdef123456", "ls"), call("e2", "abcxyz", "ls")]);
-    let mut told = vec![world.tell_with(&["events", "post"], &events)];
-    let blocked = |id: &str| world.tell_with(&["events", "post"], &lines(&[call(id, "abcdef123456", "ls")]));
-    told.push(world.tell(&["sessions"]));
-    told.push(world.tell(&["pause", "abc"]));
-    told.push(world.tell(&["pause", "abcd", "-m", "looks odd"]));
-    told.push(world.tell(&["pause", "claude:abcd"]));
-    told.push(blocked("e3"));
-    told.push(world.tell(&["incidents"]));
-    told.push(world.tell(&["ack", "abcdef123456", "-m", "on it"]));
-    told.push(world.tell(&["resume", "abcd", "--require-plan"]));
-    told.push(blocked("e4"));
-    told.push(world.tell(&["resume", "abcd", "--plan", "read the error first"]));
-    told.push(world.tell(&["resume", "abcd"]));
-    told.push(world.tell(&["pause", "abcd"]));
-    told.push(world.tell(&["resume", "abcd", "--cooldown", "2h"]));
-    told.push(world.tell(&["reset", "abcd"]));
-    told.push(world.tell(&["kill", "abcd", "-m", "enough"]));
-    told.push(world.tell(&["resume", "abcd"]));
-    told.push(world.tell(&["incidents"]));
-    told.push(blocked("e5"));
-    told.push(world.tell(&["show", "abcd"]));
-    told.push(world.tell(&["archive", "abcd"]));
-    told.push(world.tell(&["sessions"]));
-    told.push(world.tell(&["sessions", "--all", "--agent", "claude"]));
-    told.push(world.tell(&["sessions", "--state", "paused"]));
-    told.push(world.tell(&["events", "tail", "abcd", "-n", "4"]));
-    told.push(world.tell(&["explain", "abcd"]));
-    told.join("\n")
+    let mut shown = vec![world.run_text_with(&["events", "post"], &events)];
+    let blocked = |id: &str| world.run_text_with(&["events", "post"], &lines(&[call(id, "abcdef123456", "ls")]));
+    shown.push(world.run_text(&["sessions"]));
+    shown.push(world.run_text(&["pause", "abc"]));
+    shown.push(world.run_text(&["pause", "abcd", "-m", "looks odd"]));
+    shown.push(world.run_text(&["pause", "claude:abcd"]));
+    shown.push(blocked("e3"));
+    shown.push(world.run_text(&["incidents"]));
+    shown.push(world.run_text(&["ack", "abcdef123456", "-m", "on it"]));
+    shown.push(world.run_text(&["resume", "abcd", "--require-plan"]));
+    shown.push(blocked("e4"));
+    shown.push(world.run_text(&["resume", "abcd", "--plan", "read the error first"]));
+    shown.push(world.run_text(&["resume", "abcd"]));
+    shown.push(world.run_text(&["pause", "abcd"]));
+    shown.push(world.run_text(&["resume", "abcd", "--cooldown", "2h"]));
+    shown.push(world.run_text(&["reset", "abcd"]));
+    shown.push(world.run_text(&["kill", "abcd", "-m", "enough"]));
+    shown.push(world.run_text(&["resume", "abcd"]));
+    shown.push(world.run_text(&["incidents"]));
+    shown.push(blocked("e5"));
+    shown.push(world.run_text(&["show", "abcd"]));
+    shown.push(world.run_text(&["archive", "abcd"]));
+    shown.push(world.run_text(&["sessions"]));
+    shown.push(world.run_text(&["sessions", "--all", "--agent", "claude"]));
+    shown.push(world.run_text(&["sessions", "--state", "paused"]));
+    shown.push(world.run_text(&["events", "tail", "abcd", "-n", "4"]));
+    shown.push(world.run_text(&["explain", "abcd"]));
+    shown.join("\n")
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn a_decision_does_not_wait_for_a_resident_process_that_hangs() {
     let serve = Serve::start(&world);
     world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
     serve.signal(Signal::STOP);
-    let said = world.run(&["pause", "abc", "-m", "wait"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("is paused") && said.err.contains("does not respond"), "{said:?}");
+    let output = world.run(&["pause", "abc", "-m", "wait"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.out.contains("is paused") && output.err.contains("does not respond"), "{output:?}");
     serve.signal(Signal::CONT);
     let held = world.run_with(&["events", "post", "--json"], &lines(&[call("e2", "abc", "ls")]));
     assert_eq!(held.json()["verdict"], "hold", "the resident process knows of it: {held:?}");
@@ -274,7 +274,7 @@ fn a_larger_budget_lifts_only_the_pause_of_a_budget() {
     };
     world.run_with(&["events", "post"], &lines(&[call("e1", "looper", "ls"), call("e2", "spender", "ls")]));
     world.run(&["pause", "looper", "-m", "runs in circles"]);
-    let refused = world.tell(&["budget", "looper", "10usd", "2M", "--resume"]);
+    let refused = world.run_text(&["budget", "looper", "10usd", "2M", "--resume"]);
     insta::assert_snapshot!(refused, @r"
     $ belay budget looper 10usd 2M --resume
     -- stderr
@@ -306,7 +306,7 @@ fn a_larger_budget_lifts_only_the_pause_of_a_budget() {
 fn a_budget_that_was_just_set_is_confirmed() {
     let world = World::new();
     world.run_with(&["events", "post"], &lines(&[call("e1", "spender", "ls"), call("e2", "other", "ls")]));
-    insta::assert_snapshot!(world.tell(&["budget", "spender", "1usd", "2M"]), @r"
+    insta::assert_snapshot!(world.run_text(&["budget", "spender", "1usd", "2M"]), @r"
     $ belay budget spender 1usd 2M
     SESSION  STATE  TOKENS  OF  COST  OF
     claude-code:spende  active  0  2.0M  -  $1.00

@@ -27,9 +27,9 @@ fn without_times(text: &str) -> String {
 #[test]
 fn the_demo_runs_to_its_end() {
     let world = World::new();
-    let told = world.run(&["demo", "--once"]);
-    assert_eq!((told.code, told.err.as_str()), (Some(0), ""), "{told:?}");
-    insta::assert_snapshot!(without_times(&told.out));
+    let shown = world.run(&["demo", "--once"]);
+    assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""), "{shown:?}");
+    insta::assert_snapshot!(without_times(&shown.out));
     assert!(!world.state().exists(), "the demo uses its own home");
 }
 

@@ -37,8 +37,8 @@ fn a_full_disk_blocks_no_decision_and_loses_no_event() {
     limit_files(&serve, Some(4096));
     let unkept = post(&mut client, 1);
     assert_eq!((unkept.decision.verdict, unkept.committed), (Verdict::Go, false), "the agent goes on");
-    let said = world.run(&["status"]);
-    assert!(said.err.contains("Decisions continue in memory; 1 events wait"), "{said:?}");
+    let output = world.run(&["status"]);
+    assert!(output.err.contains("Decisions continue in memory; 1 events wait"), "{output:?}");
     let key = SessionKey::new("claude-code", "s");
     let pause = DecideRequest::new(key.clone(), OperatorDecision::Pause);
     assert!(!client.decide(&pause).unwrap().committed);

@@ -20,8 +20,8 @@ fn program(world: &World, name: &str, script: &str) {
 }
 
 /// The output, independent of the system.
-fn tell(world: &World, args: &[&str]) -> String {
-    world.tell(args).replace("osascript", "notify-send")
+fn run_text(world: &World, args: &[&str]) -> String {
+    world.run_text(args).replace("osascript", "notify-send")
 }
 
 #[test]
@@ -30,9 +30,9 @@ fn a_store_above_its_limit_is_reported() {
     world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
     assert!(!world.run(&["doctor"]).out.contains("store.max_bytes"));
     world.write("home/.config/belay/config.toml", "[store]\nmax_bytes = \"1KiB\"\n");
-    let said = world.run(&["doctor"]);
-    assert!(said.out.contains("!!  store") && said.out.contains("store.max_bytes is 1 MiB"), "{said:?}");
-    assert!(said.out.contains("claude-code:abc has 1 event and is not deleted"), "{said:?}");
+    let output = world.run(&["doctor"]);
+    assert!(output.out.contains("!!  store") && output.out.contains("store.max_bytes is 1 MiB"), "{output:?}");
+    assert!(output.out.contains("claude-code:abc has 1 event and is not deleted"), "{output:?}");
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn a_log_that_was_changed_is_reported() {
         world.run_with(&["events", "post"], &lines(&calls));
         world.run_with(&["events", "post"], &lines(&[call("e9", "other", "ls")]));
         rusqlite::Connection::open(world.state().join("belay.db")).unwrap().execute_batch(change).unwrap();
-        let said = world.run(&["doctor", "--full"]);
-        said.out.lines().find(|line| line.contains("history")).unwrap().to_owned()
+        let output = world.run(&["doctor", "--full"]);
+        output.out.lines().find(|line| line.contains("history")).unwrap().to_owned()
     };
     let changes = [
         "UPDATE events SET json = replace(json, 'make 2', 'make 7')",
@@ -53,9 +53,9 @@ fn a_log_that_was_changed_is_reported() {
         "UPDATE events SET seq = 9 WHERE seq = 2; UPDATE events SET seq = 2 WHERE seq = 3; \
          UPDATE events SET seq = 3 WHERE seq = 9",
     ];
-    let told: Vec<String> = changes.map(story).into();
+    let shown: Vec<String> = changes.map(story).into();
     let expected = ["event 2 was changed", "event 2 is missing", "its last event was replaced", "event 2 was changed"];
-    for (line, expected) in told.iter().zip(expected) {
+    for (line, expected) in shown.iter().zip(expected) {
         assert!(line.starts_with("XX") && line.ends_with(&format!("claude-code:abc: {expected}")), "{line}");
     }
     assert!(story("SELECT 1").ends_with("the log of 2 sessions is as Belay has written it"));
@@ -63,7 +63,7 @@ fn a_log_that_was_changed_is_reported() {
 
 #[test]
 fn a_fresh_home_is_well() {
-    insta::assert_snapshot!(tell(&here(), &["doctor"]), @r"
+    insta::assert_snapshot!(run_text(&here(), &["doctor"]), @r"
     $ belay doctor
     --  state  /home/.local/state/belay does not exist yet; it is created when needed
     ok  configuration  defaults; /home/.config/belay/config.toml does not exist
@@ -81,7 +81,7 @@ fn a_fresh_home_is_well() {
 #[test]
 fn doctor_reports_that_no_channel_reaches_a_person() {
     let alerts = |world: &World| {
-        let output = tell(world, &["doctor"]);
+        let output = run_text(world, &["doctor"]);
         let rows =
             output.lines().skip_while(|line| !line.contains("  alerts  ")).take_while(|line| *line != "-- stderr");
         rows.collect::<Vec<_>>().join("\n")
@@ -138,7 +138,7 @@ fn every_fault_comes_with_its_remedy() {
     world.write("home/.config/belay/config.toml", "[log]\nlevel = \"loud\"\n");
     world.write("home/code/app/.belay.toml", "[webhook]\nurl = \"https://evil.example\"\n");
     world.write("home/.local/state/belay/belay.sock", "");
-    insta::assert_snapshot!(tell(&world, &["doctor"]), @r"
+    insta::assert_snapshot!(run_text(&world, &["doctor"]), @r"
     $ belay doctor
     !!  state  /home/.local/state/belay is accessible to other users (mode 755)
                        fix: chmod 700 /home/.local/state/belay
@@ -165,8 +165,8 @@ fn every_fault_comes_with_its_remedy() {
 fn a_damaged_and_a_foreign_store_are_left_alone() {
     let world = here();
     let file = world.write("home/.local/state/belay/belay.db", "not a database, and long enough to be checked");
-    let told = [tell(&world, &["doctor"]), world.tell(&["sessions"]), world.tell(&["pause", "abc"])];
-    insta::assert_snapshot!(told.join("\n"), @r"
+    let shown = [run_text(&world, &["doctor"]), world.run_text(&["sessions"]), world.run_text(&["pause", "abc"])];
+    insta::assert_snapshot!(shown.join("\n"), @r"
     $ belay doctor
     !!  state  /home/.local/state/belay is accessible to other users (mode 755)
                        fix: chmod 700 /home/.local/state/belay
@@ -206,8 +206,8 @@ fn agents_are_found_with_their_versions() {
     program(&world, "aider", "echo 'aider 0.86.2'");
     let hook = r#"{"id":"h1","session":{"agent":"codex","id":"s"},"source":"hook","kind":"note","text":"x"}"#;
     world.run_with(&["events", "post"], hook.as_bytes());
-    let told = tell(&world, &["doctor"]);
-    let agents: Vec<&str> = told.lines().skip_while(|line| !line.contains("agent ")).collect();
+    let shown = run_text(&world, &["doctor"]);
+    let agents: Vec<&str> = shown.lines().skip_while(|line| !line.contains("agent ")).collect();
     insta::assert_snapshot!(agents.join("\n"), @r"
     --  agent  Claude Code 2.1.325 (/bin/claude); no events yet
                        fix: belay init --agent claude-code
@@ -293,17 +293,17 @@ fn a_permission_hook_that_ends_before_an_answer_is_reported_with_approvals_on() 
 fn a_webhook_that_cannot_work_is_found() {
     let rows = |vars: &[(&str, &str)]| {
         let world = vars.iter().fold(here(), |world, (name, value)| world.var(name, value));
-        let said = tell(&world, &["doctor"]);
-        said.lines().skip_while(|line| !line.contains("  webhook")).take(1).collect::<String>()
+        let output = run_text(&world, &["doctor"]);
+        output.lines().skip_while(|line| !line.contains("  webhook")).take(1).collect::<String>()
     };
     let url = ("BELAY_WEBHOOK_URL", "https://hooks.example.com/T0/very-secret");
-    let told = [
+    let shown = [
         rows(&[url]),
         rows(&[url, ("BELAY_WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]),
         rows(&[url, ("BELAY_WEBHOOK_SECRET", "hunter2")]),
         rows(&[("BELAY_WEBHOOK_URL", "http://93.184.216.34/")]),
     ];
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(shown.join("\n"), @r"
     ok  alerts  webhook: https://hooks.example.com:443/.., unsigned
     ok  alerts  webhook: https://hooks.example.com:443/.., signed
     XX  alerts  webhook: cannot deliver: the signing secret must be `whsec_` and the base64 of 24 to 64 bytes

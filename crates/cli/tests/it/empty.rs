@@ -5,7 +5,7 @@ use crate::world::World;
 #[test]
 fn every_list_says_what_to_do_next() {
     let world = World::new();
-    let told: Vec<String> = [
+    let shown: Vec<String> = [
         ["sessions"].as_slice(),
         &["incidents"],
         &["events", "tail"],
@@ -18,9 +18,9 @@ fn every_list_says_what_to_do_next() {
         &["trust"],
     ]
     .iter()
-    .map(|args| world.tell(args))
+    .map(|args| world.run_text(args))
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(shown.join("\n"), @r#"
     $ belay sessions
     -- stderr
     No sessions yet.
@@ -78,7 +78,7 @@ fn every_list_says_what_to_do_next() {
 #[test]
 fn the_same_as_json() {
     let world = World::new();
-    let told: Vec<String> = [
+    let shown: Vec<String> = [
         ["sessions", "--json"].as_slice(),
         &["incidents", "--json"],
         &["events", "tail", "--json"],
@@ -87,9 +87,9 @@ fn the_same_as_json() {
         &["show", "abc", "--json"],
     ]
     .iter()
-    .map(|args| world.tell(args))
+    .map(|args| world.run_text(args))
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(shown.join("\n"), @r#"
     $ belay sessions --json
     {"config_problems":[],"more":false,"sessions":[]}
 

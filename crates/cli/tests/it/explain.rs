@@ -69,10 +69,10 @@ fn every_status_names_its_evidence() {
         ("delegates", "waiting for permission", "rule", "sub_agent"),
         ("launched", "unknown", "event", "session_started"),
     ] {
-        let said = world.run(&["explain", session]);
-        assert!(said.out.contains(&format!(" is {label}: ")), "{session}: {said:?}");
-        assert!(said.out.contains(&format!("{kind:<14}{evidence}, by ")), "{session}: {said:?}");
-        golden.push_str(&world.tell(&["explain", session]));
+        let output = world.run(&["explain", session]);
+        assert!(output.out.contains(&format!(" is {label}: ")), "{session}: {output:?}");
+        assert!(output.out.contains(&format!("{kind:<14}{evidence}, by ")), "{session}: {output:?}");
+        golden.push_str(&world.run_text(&["explain", session]));
         golden.push('\n');
     }
     insta::assert_snapshot!("explain-statuses", golden);

@@ -36,8 +36,8 @@ fn an_audit_is_started_from_the_page_and_kept() {
     let person = Person::new(&world, &serve);
     assert!(serve.get("/history").contains("Start the audit"));
     let audits = audited(&serve, || {
-        let (status, said) = person.post("/history/audits", "days=");
-        assert_eq!(status, 200, "{said}");
+        let (status, output) = person.post("/history/audits", "days=");
+        assert_eq!(status, 200, "{output}");
     });
     let audit = &audits["audits"][0];
     assert_eq!((&audit["sessions"], &audit["calls"], &audit["loops"]), (&json!(1), &json!(6), &json!(1)), "{audits}");
@@ -67,8 +67,8 @@ fn a_setting_is_tried_on_past_sessions_before_it_is_saved() {
     let serve = Serve::start(&world);
     let person = Person::new(&world, &serve);
     let audits = audited(&serve, || {
-        let (status, said) = person.post("/history/try", "key=detect.ladder.pause_at&value=4&days=3650");
-        assert_eq!(status, 200, "{said}");
+        let (status, output) = person.post("/history/try", "key=detect.ladder.pause_at&value=4&days=3650");
+        assert_eq!(status, 200, "{output}");
     });
     let tried = &audits["tried"];
     assert_eq!(
@@ -87,9 +87,9 @@ fn a_setting_is_tried_on_past_sessions_before_it_is_saved() {
         ("key=detect.ladder.pause_at", "no value is given"),
         ("key=detect.ladder.pause_at&value=true&days=0", "days"),
     ] {
-        let (status, said) = person.post("/history/try", fields);
-        let message = said["error"]["message"].as_str().unwrap_or_default();
-        assert!(status == 400 && message.contains(problem), "{fields}: {status} {said}");
+        let (status, output) = person.post("/history/try", fields);
+        let message = output["error"]["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && message.contains(problem), "{fields}: {status} {output}");
     }
 }
 
@@ -103,8 +103,8 @@ fn an_audit_needs_a_person_and_an_unknown_one_is_not_cancelled() {
     let person = Person::new(&world, &serve);
     let (status, _) = person.post("/history/audits/00000000-0000-7000-8000-000000000000/cancel", "");
     assert_eq!(status, 404);
-    let (status, said) = person.send("POST", "/api/v1/audits", "application/json", r#"{"days":0}"#);
-    assert_eq!((status, said["error"]["code"].as_str()), (400, Some("bad_request")), "{said}");
+    let (status, output) = person.send("POST", "/api/v1/audits", "application/json", r#"{"days":0}"#);
+    assert_eq!((status, output["error"]["code"].as_str()), (400, Some("bad_request")), "{output}");
 }
 
 /// Sessions that work, are paused, killed and ended.
@@ -143,15 +143,15 @@ fn clearing_the_history_archives_what_is_over() {
     let serve = Serve::start(&world);
     let person = Person::new(&world, &serve);
     four_sessions(&world);
-    let (status, said) = person.post("/history/clear", "");
+    let (status, output) = person.post("/history/clear", "");
     let message = "Archived 2 sessions. 2 sessions stay: they are active or wait for you.";
-    assert_eq!((status, &said["message"]), (200, &message.into()));
+    assert_eq!((status, &output["message"]), (200, &message.into()));
     let expected = [("killed", "archived"), ("over", "archived"), ("paused", "paused"), ("works", "active")];
     assert_eq!(states(&world), are(&expected));
     // What is held stays held.
     assert_eq!(person.get("/api/v1/sessions/killed")["held"]["resume_requires"], "never");
-    let (_, said) = person.post("/history/clear", "");
-    assert_eq!(said["message"], "There was nothing to clear. 2 sessions stay: they are active or wait for you.");
+    let (_, output) = person.post("/history/clear", "");
+    assert_eq!(output["message"], "There was nothing to clear. 2 sessions stay: they are active or wait for you.");
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn clearing_the_history_can_delete_the_record() {
     let serve = Serve::start(&world);
     let person = Person::new(&world, &serve);
     four_sessions(&world);
-    let (status, said) = person.send("POST", "/api/v1/history/clear", "application/json", r#"{"delete":true}"#);
-    assert_eq!((status, said), (200, json!({ "archived": 1, "deleted": 1, "kept": 2 })));
+    let (status, output) = person.send("POST", "/api/v1/history/clear", "application/json", r#"{"delete":true}"#);
+    assert_eq!((status, output), (200, json!({ "archived": 1, "deleted": 1, "kept": 2 })));
     let expected = [("killed", "archived"), ("paused", "paused"), ("works", "active")];
     assert_eq!(states(&world), are(&expected));
     assert!(!serve.get("/api/v1/events?limit=100").contains("\"over\""), "its events are gone");

@@ -8,8 +8,8 @@ use belay_store::{Access, EventQuery, StoreUrl};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
-use crate::resident::{Serve, heard};
-use crate::world::{PATIENCE, Said, World, file_says, within};
+use crate::resident::{Serve, wait_for_events};
+use crate::world::{CommandOutput, PATIENCE, World, file_says, within};
 
 /// Hooks that do not start a resident process: tests start their own.
 pub(crate) fn alone() -> World {
@@ -27,7 +27,7 @@ pub(crate) fn payload(event: &str, session: &str, call: &str, command: &str) -> 
     payload
 }
 
-pub(crate) fn hook(world: &World, payload: &Value) -> Said {
+pub(crate) fn hook(world: &World, payload: &Value) -> CommandOutput {
     world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes())
 }
 
@@ -38,11 +38,11 @@ fn events(world: &World, session: &str) -> usize {
 }
 
 /// Three equal calls that fail alike, and the answer to the fourth.
-fn loops(world: &World) -> Said {
+fn loops(world: &World) -> CommandOutput {
     for call in ["t1", "t2", "t3"] {
         for event in ["PreToolUse", "PostToolUseFailure"] {
-            let said = hook(world, &payload(event, "s", call, "make"));
-            assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+            let output = hook(world, &payload(event, "s", call, "make"));
+            assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (Some(0), "", ""));
         }
     }
     hook(world, &payload("PreToolUse", "s", "t4", "make"))
@@ -51,9 +51,9 @@ fn loops(world: &World) -> Said {
 #[test]
 fn it_decides_by_itself_where_nobody_serves() {
     let world = alone();
-    let said = loops(&world);
-    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
-    assert_eq!(said.json()["hookSpecificOutput"]["permissionDecision"], "deny");
+    let output = loops(&world);
+    assert_eq!((output.code, output.err.as_str()), (Some(0), ""));
+    assert_eq!(output.json()["hookSpecificOutput"]["permissionDecision"], "deny");
     assert!(!world.state().join("belay.sock").exists());
 }
 
@@ -61,8 +61,8 @@ fn it_decides_by_itself_where_nobody_serves() {
 fn the_resident_process_answers_the_same() {
     let world = alone();
     let _serve = Serve::start(&world);
-    let said = loops(&world);
-    assert_eq!(said.json()["hookSpecificOutput"]["permissionDecision"], "deny");
+    let output = loops(&world);
+    assert_eq!(output.json()["hookSpecificOutput"]["permissionDecision"], "deny");
     // On a busy machine it may time out occasionally, but not seven times; no other error may occur.
     let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap_or_default();
     assert!(log.lines().all(|line| line.contains("timed out")) && log.lines().count() < 7, "{log}");
@@ -74,13 +74,13 @@ fn a_resident_process_that_hangs_is_not_waited_for() {
     let serve = Serve::start(&world);
     assert_eq!(hook(&world, &payload("PreToolUse", "s", "t0", "ls")).code, Some(0));
     serve.signal(Signal::STOP);
-    let said = hook(&world, &payload("PreToolUse", "s", "t1", "ls -l"));
+    let output = hook(&world, &payload("PreToolUse", "s", "t1", "ls -l"));
     serve.signal(Signal::CONT);
-    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+    assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (Some(0), "", ""));
     let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
     assert!(log.contains("decided in-process"), "{log}");
     // The requests that the hanging process had received are answered late and count once.
-    heard(&world, "claude-code", "s", &[], 2);
+    wait_for_events(&world, "claude-code", "s", &[], 2);
     assert_eq!(hook(&world, &payload("PreToolUse", "s", "t2", "ls -a")).code, Some(0));
     assert_eq!(events(&world, "s"), 3);
 }
@@ -95,8 +95,8 @@ fn killing_the_resident_process_changes_nothing_for_the_agent() {
         }
     }
     serve.kill();
-    let said = hook(&world, &payload("PreToolUse", "s", "t4", "make"));
-    assert_eq!(said.json()["hookSpecificOutput"]["permissionDecision"], "deny");
+    let output = hook(&world, &payload("PreToolUse", "s", "t4", "make"));
+    assert_eq!(output.json()["hookSpecificOutput"]["permissionDecision"], "deny");
 }
 
 #[test]
@@ -114,8 +114,8 @@ fn odd_arguments_and_payloads_let_the_agent_go_on() {
     ];
     for args in commands {
         for input in inputs {
-            let said = world.run_with(args, input);
-            assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""), "{args:?}");
+            let output = world.run_with(args, input);
+            assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (Some(0), "", ""), "{args:?}");
         }
     }
 }
@@ -124,8 +124,8 @@ fn odd_arguments_and_payloads_let_the_agent_go_on() {
 fn a_store_that_cannot_be_used_lets_the_agent_go_on_and_is_noted() {
     let world = alone();
     world.write("home/.local/state/belay/belay.db", "not a database, but precious text");
-    let said = hook(&world, &payload("PreToolUse", "s", "t1", "ls"));
-    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+    let output = hook(&world, &payload("PreToolUse", "s", "t1", "ls"));
+    assert_eq!((output.code, output.out.as_str(), output.err.as_str()), (Some(0), "", ""));
     let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
     assert!(log.contains("the agent continues"), "{log}");
     let kept = std::fs::read_to_string(world.state().join("belay.db")).unwrap();
@@ -143,7 +143,7 @@ fn twenty_times_four_hooks_at_once_lose_nothing() {
         // A hook waits at most 200 ms for the store, which a busy machine may exceed; its events are then recorded later,
         // by the resident process or by other hooks.
         if served {
-            heard(&world, "claude-code", "s", &["tool_called"], 80);
+            wait_for_events(&world, "claude-code", "s", &["tool_called"], 80);
         } else {
             for n in 0..6 {
                 let call = payload("PreToolUse", "later", &format!("t{n}"), "echo later");
@@ -152,8 +152,8 @@ fn twenty_times_four_hooks_at_once_lose_nothing() {
         }
         let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap_or_default();
         assert!(events(&world, "s") == 80 && !log.contains("not recorded"), "served: {served}\n{log}");
-        let said = world.run(&["sessions", "--json"]).json();
-        assert!(said["sessions"].as_array().unwrap().iter().any(|session| session["calls"] == 80), "{said}");
+        let output = world.run(&["sessions", "--json"]).json();
+        assert!(output["sessions"].as_array().unwrap().iter().any(|session| session["calls"] == 80), "{output}");
     }
 }
 

@@ -60,7 +60,7 @@ impl<'w> Hostile<'w> {
     fn hook(&self, payload: &Value) -> String {
         let mut shell = self.world.program("/bin/sh");
         shell.args(["-c", &self.command]).envs(self.vars.iter().map(|(name, value)| (*name, value)));
-        said(shell.stdin(Stdio::piped()), payload)
+        run_to_end(shell.stdin(Stdio::piped()), payload)
     }
 
     /// Nine equal calls that fail alike, or as many as the agent was allowed to make.
@@ -79,7 +79,7 @@ impl<'w> Hostile<'w> {
     }
 }
 
-fn said(command: &mut Command, payload: &Value) -> String {
+fn run_to_end(command: &mut Command, payload: &Value) -> String {
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();

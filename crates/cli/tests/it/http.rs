@@ -48,7 +48,7 @@ fn the_api_reads_what_the_commands_read() {
     let metrics = serve.get("/metrics");
     assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
     for line in ["belay_sessions{state=\"active\"} 2", "belay_stored_events 2", "belay_events_total 2"] {
-        assert!(metrics.lines().any(|told| told == line), "{line} is missing in {metrics}");
+        assert!(metrics.lines().any(|shown| shown == line), "{line} is missing in {metrics}");
     }
     assert_eq!(status(&serve.get("/nothing")), "404");
     assert_eq!(status(&serve.http(&post("/healthz", "", ""))), "405");
@@ -241,10 +241,10 @@ fn a_killed_session_is_not_resumed() {
     assert_eq!(world.run(&["kill", "abc"]).code, Some(0));
     let token = world.run(&["status", "--token", "--json"]).json()["token"].as_str().unwrap().to_owned();
     let headers = format!("content-type: application/json\r\nauthorization: Bearer {token}\r\n");
-    let said = serve.http(&post("/api/v1/sessions/abc/decisions", &headers, r#"{"decision":"resume"}"#));
-    assert_eq!(status(&said), "422", "{said}");
-    let error = &body(&said)["error"];
-    assert_eq!(error["message"], "claude-code:abc is killed and cannot be resumed", "{said}");
+    let output = serve.http(&post("/api/v1/sessions/abc/decisions", &headers, r#"{"decision":"resume"}"#));
+    assert_eq!(status(&output), "422", "{output}");
+    let error = &body(&output)["error"];
+    assert_eq!(error["message"], "claude-code:abc is killed and cannot be resumed", "{output}");
     assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"][0]["state"], "killed");
 }
 

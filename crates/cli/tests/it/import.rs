@@ -16,7 +16,7 @@ fn heartbeats_settings_come_along() {
         r#"{"name":"deploys","display_name":"Deploys","tools":["Bash"],"nudge":"You keep deploying {target}.","severity":"high"}"#,
     );
     let world = world.var("HEARTBEAT_MAX_NUDGES", "4").var("HEARTBEAT_COLOUR", "red");
-    insta::assert_snapshot!(world.tell(&["import", "heartbeat"]));
+    insta::assert_snapshot!(world.run_text(&["import", "heartbeat"]));
     let list = |key: &str| world.run(&["config", "get", key]).out.trim().to_owned();
     assert_eq!((list("webhook.url").as_str(), list("webhook.format").as_str()), ("", "belay"), "not unasked");
     assert_eq!(list("detect.max_nudges"), "4", "a person's own variables become their own settings");
@@ -27,8 +27,8 @@ fn heartbeats_settings_come_along() {
     );
     let file = std::fs::read_to_string(world.path("home/code/app/.belay.toml")).unwrap();
     assert!(file.contains("nudge_at = 4") && file.contains("deploys"), "{file}");
-    let said = world.run(&["config", "list"]);
-    assert_eq!(said.code, Some(0), "what was written is valid: {said:?}");
+    let output = world.run(&["config", "list"]);
+    assert_eq!(output.code, Some(0), "what was written is valid: {output:?}");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn loop_watchdogs_settings_and_sessions_come_along() {
         .var("LOOP_WATCHDOG_UPSTREAM_API_KEY", "sk-very-secret")
         .var("LOOP_WATCHDOG_UPSTREAM_TIMEOUT_SECONDS", "180")
         .var("LOOP_WATCHDOG_PAUSE_SCORE_THRESHOLD", "4.8");
-    insta::assert_snapshot!(world.tell(&["import", "loop-watchdog"]));
+    insta::assert_snapshot!(world.run_text(&["import", "loop-watchdog"]));
     let get = |key: &str| world.run(&["config", "get", key]).out.trim().to_owned();
     assert_eq!(get("proxy.upstreams.openai.url"), "https://llm.corp");
     assert_eq!(get("proxy.upstreams.openai.key_env"), "LOOP_WATCHDOG_UPSTREAM_API_KEY");
@@ -80,8 +80,8 @@ fn links_of_the_project_are_not_followed() {
         let link = world.path("home/code/app").join(link);
         std::fs::create_dir_all(link.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(world.path(target), &link).unwrap();
-        let said = world.run(&["import", tool, "--dry-run"]);
-        assert_eq!(said.code, Some(1), "{said:?}");
-        assert!(said.err.contains("is a symbolic link, which is not followed"), "{}: {said:?}", link.display());
+        let output = world.run(&["import", tool, "--dry-run"]);
+        assert_eq!(output.code, Some(1), "{output:?}");
+        assert!(output.err.contains("is a symbolic link, which is not followed"), "{}: {output:?}", link.display());
     }
 }

@@ -26,12 +26,12 @@ fn settings(world: &World) -> String {
 #[test]
 fn a_dry_run_shows_everything_and_changes_nothing() {
     let world = furnished();
-    let said = world.run(&["init", "--dry-run"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = world.run(&["init", "--dry-run"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
     for part in
         ["~/.claude/settings.json (changed)", "~/.codex/hooks.json (new)", "~/.copilot/hooks/belay.json (new)", "+"]
     {
-        assert!(said.out.contains(part), "{part}: {}", said.out);
+        assert!(output.out.contains(part), "{part}: {}", output.out);
     }
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
     assert!(!world.path("home/.codex").exists() && !world.state().exists());
@@ -44,20 +44,20 @@ fn a_dry_run_shows_everything_and_changes_nothing() {
 #[test]
 fn without_a_terminal_nothing_is_changed_unasked() {
     let world = furnished();
-    let said = world.run(&["init", "--agent", "claude"]);
-    assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("--yes"), "{}", said.err);
-    assert!(said.out.contains("+ "), "it shows what it would have done: {}", said.out);
+    let output = world.run(&["init", "--agent", "claude"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.err.contains("--yes"), "{}", output.err);
+    assert!(output.out.contains("+ "), "it shows what it would have done: {}", output.out);
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
 }
 
 #[test]
 fn in_and_out_again() {
     let world = furnished();
-    let said = world.run(&["init", "--yes", "--json"]).json();
+    let output = world.run(&["init", "--yes", "--json"]).json();
     let outcomes: Vec<_> =
-        said["init"].as_array().unwrap().iter().map(|row| (&row["agent"], &row["outcome"])).collect();
-    assert!(outcomes.len() == 3 && outcomes.iter().all(|(_, outcome)| **outcome == "done"), "{said}");
+        output["init"].as_array().unwrap().iter().map(|row| (&row["agent"], &row["outcome"])).collect();
+    assert!(outcomes.len() == 3 && outcomes.iter().all(|(_, outcome)| **outcome == "done"), "{output}");
     assert!(settings(&world).contains("hook claude-code"));
     // The session of the self-test is archived.
     assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"].as_array().unwrap().len(), 0);
@@ -73,9 +73,9 @@ fn in_and_out_again() {
 fn one_agents_odd_settings_do_not_keep_the_others_off_the_rope() {
     let world = furnished();
     world.write("home/.claude/settings.json", "{ \"hooks\": [ oops");
-    let said = world.run(&["init", "--yes", "--json"]);
-    assert_eq!(said.code, Some(1));
-    let rows = said.json();
+    let output = world.run(&["init", "--yes", "--json"]);
+    assert_eq!(output.code, Some(1));
+    let rows = output.json();
     let outcome = |agent: &str| {
         let rows = rows["init"].as_array().unwrap();
         rows.iter().find(|row| row["agent"] == agent).unwrap()["outcome"].as_str().unwrap().to_owned()
@@ -88,7 +88,7 @@ fn one_agents_odd_settings_do_not_keep_the_others_off_the_rope() {
 #[test]
 fn an_agent_without_hooks_is_named() {
     let world = furnished();
-    insta::assert_snapshot!(world.tell(&["init", "--agent", "aider"]), @r"
+    insta::assert_snapshot!(world.run_text(&["init", "--agent", "aider"]), @r"
     $ belay init --agent aider
     -- stderr
     Error: no hooks are available for aider
@@ -118,11 +118,11 @@ fn at_a_terminal(world: &World, args: &[&str], typed: &str) -> String {
 #[test]
 fn the_user_is_asked_for_confirmation() {
     let world = furnished();
-    let said = at_a_terminal(&world, &["init", "--agent", "claude"], "n\n");
-    assert!(said.contains("Install the hooks of Claude Code? [Y/n]") && said.contains("not changed"), "{said}");
+    let output = at_a_terminal(&world, &["init", "--agent", "claude"], "n\n");
+    assert!(output.contains("Install the hooks of Claude Code? [Y/n]") && output.contains("not changed"), "{output}");
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
-    let said = at_a_terminal(&world, &["init", "--agent", "claude"], "y\n");
-    assert!(said.contains("ok  Claude Code: done"), "{said}");
+    let output = at_a_terminal(&world, &["init", "--agent", "claude"], "y\n");
+    assert!(output.contains("ok  Claude Code: done"), "{output}");
     assert!(settings(&world).contains("hook claude-code"));
 }
 
@@ -131,12 +131,12 @@ fn user_edits_survive_and_are_reported() {
     let world = furnished();
     assert_eq!(world.run(&["init", "--yes", "--agent", "claude"]).code, Some(0));
     world.write("home/.claude/settings.json", &settings(&world).replace("opus", "sonnet"));
-    let said = world.run(&["uninit", "--yes"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = world.run(&["uninit", "--yes"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
     assert!(
-        said.out.contains("~/.claude/settings.json was edited since `belay init`: only Belay's entries were removed"),
+        output.out.contains("~/.claude/settings.json was edited since `belay init`: only Belay's entries were removed"),
         "{}",
-        said.out
+        output.out
     );
     assert_eq!(settings(&world), "{\n  \"model\": \"sonnet\"\n}\n");
     let again = world.run(&["uninit", "--yes"]);
@@ -149,8 +149,8 @@ fn where_a_link_leads_is_shown() {
     let path = world.path("home/.claude/settings.json");
     std::fs::rename(&path, world.path("home/mine.json")).unwrap();
     std::os::unix::fs::symlink("../mine.json", &path).unwrap();
-    let said = world.run(&["init", "--yes", "--agent", "claude"]).out;
-    let real = world.plain(&said);
+    let output = world.run(&["init", "--yes", "--agent", "claude"]).out;
+    let real = world.plain(&output);
     assert!(real.contains("~/.claude/settings.json -> ~/mine.json (changed)"), "{real}");
     assert!(path.is_symlink() && settings(&world).contains("hook claude-code"));
 }
@@ -160,7 +160,7 @@ fn a_read_only_file_is_not_changed() {
     let world = furnished();
     let path = world.path("home/.claude/settings.json");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
-    insta::assert_snapshot!(world.tell(&["init", "--yes", "--agent", "claude"]).split_once("-- stderr\n").unwrap().1, @r"
+    insta::assert_snapshot!(world.run_text(&["init", "--yes", "--agent", "claude"]).split_once("-- stderr\n").unwrap().1, @r"
     Error: /home/.claude/settings.json is read-only
     Hint: nothing was changed; make it writable (chmod u+w) and try again
     -- exit 1
@@ -184,15 +184,15 @@ fn a_project_has_its_own_hooks() {
     let bin = world.path("bin/belay");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_belay"), bin).unwrap();
     std::fs::create_dir(world.path("home/code/app/.git")).unwrap();
-    let said = world.run(&["init", "--project", "--yes", "--json"]).json();
-    assert!(said["init"].as_array().unwrap().iter().all(|row| row["outcome"] == "done"), "{said}");
+    let output = world.run(&["init", "--project", "--yes", "--json"]).json();
+    assert!(output["init"].as_array().unwrap().iter().all(|row| row["outcome"] == "done"), "{output}");
     let text = std::fs::read_to_string(world.path("home/code/app/.claude/settings.json")).unwrap();
     assert!(text.contains("command -v belay") && !text.contains("/bin/belay"), "others have it elsewhere: {text}");
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n", "the user's own are untouched");
-    let said = world.run(&["uninit", "--yes"]);
+    let output = world.run(&["uninit", "--yes"]);
     assert!(
-        said.err.contains("codex also has hooks in ~/code/app; remove them with `belay uninit --project` there"),
-        "{said:?}"
+        output.err.contains("codex also has hooks in ~/code/app; remove them with `belay uninit --project` there"),
+        "{output:?}"
     );
     assert_eq!(world.run(&["uninit", "--project", "--yes"]).code, Some(0));
     assert_eq!(std::fs::read_dir(world.path("home/code/app")).unwrap().count(), 1, "only .git is left");
@@ -214,9 +214,9 @@ fn a_failed_self_test_takes_the_change_back() {
     let world = furnished();
     // The hook runs, but its event is lost: the store is damaged.
     let store = world.write("home/.local/state/belay/belay.db", "no database at all, and long enough to be looked at");
-    let said = world.run(&["init", "--yes"]);
-    assert_eq!(said.code, Some(1));
-    assert_eq!(said.out.matches("not installed, because the test hook failed").count(), 3, "{said:?}");
+    let output = world.run(&["init", "--yes"]);
+    assert_eq!(output.code, Some(1));
+    assert_eq!(output.out.matches("not installed, because the test hook failed").count(), 3, "{output:?}");
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
     assert!(!world.path("home/.codex").exists() && !world.path("home/.copilot").exists());
     std::fs::remove_file(store).unwrap();
@@ -236,11 +236,14 @@ fn hooks_and_plugin_at_once_are_mentioned() {
     world.write("home/.claude/settings.json", "{\"enabledPlugins\": {\"belay@belay\": true}}");
     world.write("home/.copilot/settings.json", "{\"enabledPlugins\": {\"belay@belay\": true}}");
     world.write("home/.codex/config.toml", "[plugins.\"belay@belay\"]\nenabled = true\n");
-    let said = world.run(&["init", "--yes"]).out;
+    let output = world.run(&["init", "--yes"]).out;
     for agent in ["claude plugin uninstall", "copilot plugin uninstall"] {
-        assert!(said.contains(&format!("the Belay plugin is installed too; keep one: {agent} belay@belay")), "{said}");
+        assert!(
+            output.contains(&format!("the Belay plugin is installed too; keep one: {agent} belay@belay")),
+            "{output}"
+        );
     }
-    assert!(said.contains("remove it: codex plugin remove belay@belay"), "{said}");
+    assert!(output.contains("remove it: codex plugin remove belay@belay"), "{output}");
     let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
     let warned = rows.as_array().unwrap().iter().filter(|row| row["check"] == "hooks" && row["health"] == "warning");
     assert_eq!(warned.count(), 3, "{rows}");
@@ -250,8 +253,8 @@ fn hooks_and_plugin_at_once_are_mentioned() {
 fn hooks_that_are_switched_off_are_mentioned() {
     let world = furnished();
     world.write("home/.claude/settings.json", "{\n  \"disableAllHooks\": true\n}\n");
-    let said = world.run(&["init", "--yes", "--agent", "claude"]);
-    assert!(said.out.contains("sets disableAllHooks; no hook runs until it is removed"), "{said:?}");
+    let output = world.run(&["init", "--yes", "--agent", "claude"]);
+    assert!(output.out.contains("sets disableAllHooks; no hook runs until it is removed"), "{output:?}");
 }
 
 #[test]

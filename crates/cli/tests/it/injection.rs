@@ -104,8 +104,8 @@ fn commands_show_hostile_sessions_harmlessly() {
         &["show", HOSTILE, "--json"],
         &["config", "get", HOSTILE],
     ] {
-        let said = world.run(args);
-        assert_harmless(&said.out, &format!("{args:?}, stdout"));
-        assert_harmless(&said.err, &format!("{args:?}, stderr"));
+        let output = world.run(args);
+        assert_harmless(&output.out, &format!("{args:?}, stdout"));
+        assert_harmless(&output.err, &format!("{args:?}, stderr"));
     }
 }

@@ -9,13 +9,13 @@ const DRY_RUN_WITH_TYPO: &str = "[detect]\ndry_run = true\n\n[serve]\nlistne = 1
 
 /// Seven equal calls that fail alike: without dry run, the fourth is denied and the sixth stops the agent.
 fn failures(world: &World, session: &str) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     for call in 1..=7 {
         for event in ["PreToolUse", "PostToolUseFailure"] {
-            said.push(hook(world, &payload(event, session, &format!("t{call}"), "make")).out);
+            output.push(hook(world, &payload(event, session, &format!("t{call}"), "make")).out);
         }
     }
-    said
+    output
 }
 
 #[test]
@@ -72,14 +72,14 @@ fn one_unknown_key_turns_nothing_off_and_is_on_the_page() {
     ] {
         let world = alone();
         world.write("home/.config/belay/config.toml", &format!("{text}[hooks]\nautostart = false\n"));
-        assert!(failures(&world, "s").iter().any(|said| said.contains("deny")), "{text}");
+        assert!(failures(&world, "s").iter().any(|output| output.contains("deny")), "{text}");
         let serve = Serve::start(&world);
         let page = serve.get("/").replace("<code>", "`").replace("</code>", "`");
         assert!(page.contains("Ignored in the configuration: ") && page.contains(place), "{text}: {page}");
         let status = world.run(&["status", "--json"]).json();
         assert!(status["resident"]["notices"].to_string().contains(place), "{status}");
-        let told = world.run(&["status"]).err;
-        assert_eq!(told.matches(place).count(), 1, "{told}");
+        let shown = world.run(&["status"]).err;
+        assert_eq!(shown.matches(place).count(), 1, "{shown}");
         assert!(world.run(&["doctor"]).out.contains(place), "{text}");
     }
 }
@@ -89,7 +89,7 @@ fn the_valid_values_beside_a_broken_one_still_apply() {
     let denies = |config: &str| {
         let world = alone();
         world.write("home/.config/belay/config.toml", config);
-        failures(&world, "s").iter().any(|said| said.contains("deny"))
+        failures(&world, "s").iter().any(|output| output.contains("deny"))
     };
     assert!(denies("[detect.budget]\nsession_usd = -1\n"), "a broken budget turns nothing else off");
     assert!(!denies("[detect]\ndry_run = true\n[detect.budget]\nsession_usd = -1\n"));

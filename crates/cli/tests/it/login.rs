@@ -349,8 +349,8 @@ fn an_agent_that_starts_belay_gets_no_login() {
     assert_eq!(serve.ready["login"], Value::Null, "{}", serve.ready);
     let mut agent = world.program(world.path("bin/claude").to_str().unwrap());
     agent.args(["-c", &format!("{belay} serve --json; exit $?")]);
-    let said = String::from_utf8(agent.output().unwrap().stdout).unwrap();
-    let said: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(said["already"]["login"], Value::Null, "{said}");
+    let output = String::from_utf8(agent.output().unwrap().stdout).unwrap();
+    let output: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(output["already"]["login"], Value::Null, "{output}");
     assert_eq!(world.run(&["stop"]).code, Some(0));
 }

@@ -81,12 +81,12 @@ fn a_pause_is_shown_posted_and_left_for_the_next_session() {
     loops_until_paused(&world, "s1");
     let line = shows(&world, "Belay paused claude-code");
     assert!(line.contains("belay resume claude-code:s1"), "{line}");
-    let told = receiver.next();
-    assert_eq!(told.body["type"], "session.paused");
-    assert_eq!(told.body["data"]["session"]["id"], "s1");
-    assert!(told.header("webhook-id").starts_with("msg_incident_opened_inc_"), "{}", told.head);
-    assert!(told.header("webhook-signature").starts_with("v1,"), "{}", told.head);
-    assert!(told.header("webhook-timestamp").parse::<u64>().is_ok());
+    let posted = receiver.next();
+    assert_eq!(posted.body["type"], "session.paused");
+    assert_eq!(posted.body["data"]["session"]["id"], "s1");
+    assert!(posted.header("webhook-id").starts_with("msg_incident_opened_inc_"), "{}", posted.head);
+    assert!(posted.header("webhook-signature").starts_with("v1,"), "{}", posted.head);
+    assert!(posted.header("webhook-timestamp").parse::<u64>().is_ok());
     let stones = world.run(&["tombstones", "--all", "--json"]).json();
     assert_eq!(stones["tombstones"][0]["session"]["id"], "s1", "{stones}");
     assert_eq!(world.run(&["resume", "s1"]).code, Some(0));
@@ -144,15 +144,15 @@ fn undelivered_alerts_are_retried_after_a_crash_with_the_same_id() {
     let serve = Serve::start(&world);
     let first = receiver.next();
     serve.complains(FAILED);
-    let said = world.run(&["doctor"]).out;
-    assert!(said.contains("responded 302, a redirect, which is not followed"), "{said}");
+    let output = world.run(&["doctor"]).out;
+    assert!(output.contains("responded 302, a redirect, which is not followed"), "{output}");
     receiver.answers(TAKEN);
     all_is_due(&world);
     let second = receiver.next();
     assert_eq!(first.header("webhook-id"), second.header("webhook-id"));
     file_says(&world.log(), |log| delivered(log, "webhook") == 1);
-    let said = world.run(&["doctor"]).out;
-    assert!(!said.contains("not delivered"), "{said}");
+    let output = world.run(&["doctor"]).out;
+    assert!(!output.contains("not delivered"), "{output}");
     assert_eq!(receiver.rest().len(), 0);
     assert_eq!(shown(&world).len(), 1, "a notification is for the moment: {:?}", shown(&world));
 }
@@ -210,8 +210,8 @@ fn a_desktop_that_refuses_is_reported_and_does_not_count_as_delivered() {
     receiver.next();
     let log = file_says(&world.log(), |log| delivered(log, "webhook") == 1);
     assert_eq!(delivered(&log, "desktop"), 0, "{log}");
-    let said = world.run(&["doctor"]).out;
-    assert!(said.contains("1 alert not delivered and not retried; last error: desktop: "), "{said}");
+    let output = world.run(&["doctor"]).out;
+    assert!(output.contains("1 alert not delivered and not retried; last error: desktop: "), "{output}");
 }
 
 #[test]
@@ -275,8 +275,8 @@ fn stalls_hung_tools_and_unseen_prompts_are_shown_once() {
     ];
     // The prompt before the question, so that the agent is at work.
     let before = ago(6, "asks", "prompt", prompt.clone());
-    let said = world.run_with(&["events", "post"], &lines(&[&[before], events.as_slice()].concat()));
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = world.run_with(&["events", "post"], &lines(&[&[before], events.as_slice()].concat()));
+    assert_eq!(output.code, Some(0), "{output:?}");
     let serve = Serve::start_with(&world, &tick);
     assert!(shows(&world, "codex:stalls").contains("No activity for 21 minutes"));
     assert!(shows(&world, "codex:hangs").contains("`make` has been running for 30 minutes"));
@@ -284,8 +284,8 @@ fn stalls_hung_tools_and_unseen_prompts_are_shown_once() {
     serve.kill();
     // A new process reports only new alerts.
     let serve = Serve::start_with(&world, &tick);
-    let said = world.run_with(&["events", "post"], &lines(&[ago(7, "later", "prompt", prompt)]));
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = world.run_with(&["events", "post"], &lines(&[ago(7, "later", "prompt", prompt)]));
+    assert_eq!(output.code, Some(0), "{output:?}");
     shows(&world, "codex:later");
     assert_eq!(shown(&world).len(), 4, "{:?}", shown(&world));
     assert!(!shown(&world).iter().any(|line| line.contains("codex:waits")), "a declared wait is not a stall");
@@ -309,23 +309,23 @@ fn an_idle_process_stays_until_its_alerts_are_delivered() {
     receiver.answers(TAKEN);
     all_is_due(&world);
     receiver.next();
-    let (code, said) = serve.wait();
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = serve.wait();
+    assert_eq!(code, Some(0), "{output}");
 }
 
 #[test]
 fn notify_tests_every_channel() {
     let receiver = Receiver::start(TAKEN);
     let world = desktop().var("BELAY_WEBHOOK_URL", format!("http://127.0.0.1:{}/", receiver.port));
-    let said = world.run(&["notify", "--json"]).json();
-    assert!(said["channels"].as_array().unwrap().iter().all(|one| one["ok"] == true), "{said}");
+    let output = world.run(&["notify", "--json"]).json();
+    assert!(output["channels"].as_array().unwrap().iter().all(|one| one["ok"] == true), "{output}");
     let posted = receiver.next().body;
     assert_eq!((&posted["type"], posted["data"].get("session")), (&"belay.test".into(), None), "{posted}");
     assert!(shown(&world)[0].contains("Belay test alert"), "{:?}", shown(&world));
     receiver.answers("HTTP/1.1 401 Unauthorized\r\n\r\n");
-    let said = world.run(&["notify"]);
-    assert_eq!(said.code, Some(1));
-    assert!(said.out.contains("XX  webhook  not delivered: the receiver responded 401"), "{said:?}");
+    let output = world.run(&["notify"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.out.contains("XX  webhook  not delivered: the receiver responded 401"), "{output:?}");
     let nobody = World::new().var("CI", "true").run(&["notify"]);
     assert!(nobody.code == Some(1) && nobody.err.contains("no alert channel is configured"), "{nobody:?}");
 }

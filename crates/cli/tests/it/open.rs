@@ -8,8 +8,8 @@ fn it_starts_the_resident_process_and_opens_the_browser() {
     let (world, _) = with_program("xdg-open", "printf '%s\\n' \"$@\" > opened.txt");
     let world = world.var("DISPLAY", ":0");
     let _leaves = Leaves(&world);
-    let told = world.tell(&["open"]);
-    insta::assert_snapshot!(told, @r"
+    let shown = world.run_text(&["open"]);
+    insta::assert_snapshot!(shown, @r"
     $ belay open
     The dashboard is open in your browser.
     ");
@@ -27,7 +27,7 @@ fn it_starts_the_resident_process_and_opens_the_browser() {
 fn it_prints_the_link_where_no_browser_can_be_opened() {
     let (world, _) = with_program("xdg-open", "exit 3");
     let _leaves = Leaves(&world);
-    let without_display = world.tell(&["open"]);
+    let without_display = world.run_text(&["open"]);
     insta::assert_snapshot!(without_display, @r"
     $ belay open
     http://127.0.0.1:[port]/login?code=[code]
@@ -48,8 +48,8 @@ fn a_taken_port_does_not_matter() {
     let listener = std::net::TcpListener::bind(taken).unwrap();
     let world = world.var("BELAY_LISTEN", taken.to_string());
     let _leaves = Leaves(&world);
-    let said = world.run(&["open", "--print"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.starts_with("http://127.0.0.1:") && !said.out.contains(&taken.to_string()), "{said:?}");
+    let output = world.run(&["open", "--print"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.out.starts_with("http://127.0.0.1:") && !output.out.contains(&taken.to_string()), "{output:?}");
     drop(listener);
 }

@@ -9,7 +9,7 @@ use crate::login::Browser;
 use crate::resident::Serve;
 use crate::run::{Leaves, with_program};
 use crate::terminal::{Terminal, end, start};
-use crate::world::{Said, World, call, lines};
+use crate::world::{CommandOutput, World, call, lines};
 
 /// A paused session, and a program by the name of an agent that runs shell commands.
 pub(crate) fn world() -> World {
@@ -32,9 +32,9 @@ pub(crate) fn agent(world: &World, args: &str) -> Command {
     command
 }
 
-pub(crate) fn agent_runs(world: &World, args: &str) -> Said {
+pub(crate) fn agent_runs(world: &World, args: &str) -> CommandOutput {
     let output = agent(world, args).output().unwrap();
-    Said {
+    CommandOutput {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
         code: output.status.code(),
@@ -46,18 +46,18 @@ fn state(world: &World) -> Value {
 }
 
 fn operator_events(world: &World) -> Vec<Value> {
-    let said = world.run(&["events", "tail", "abc", "-n", "20", "--json"]);
-    let events = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].clone());
+    let output = world.run(&["events", "tail", "abc", "-n", "20", "--json"]);
+    let events = output.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].clone());
     events.filter(|event| event["kind"] == "operator").collect()
 }
 
 fn refuses_and_records(world: &World) {
-    let said = agent_runs(world, "resume abc");
-    insta::assert_snapshot!(world.plain(&said.err), @r"
+    let output = agent_runs(world, "resume abc");
+    insta::assert_snapshot!(world.plain(&output.err), @r"
     Error: this command was called by an agent (claude, pid [n]): belay resume
     Hint: only a person may run it: run it in your own terminal, or pass --as-operator from a terminal that is not the agent's
     ");
-    assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
+    assert_eq!((output.code, output.out.as_str()), (Some(1), ""));
     assert_eq!(state(world), "paused");
     let shown = world.plain(&world.run(&["show", "abc"]).out);
     assert!(
@@ -109,9 +109,9 @@ fn every_command_that_weakens_supervision_is_for_a_person() {
         "seen abc",
         "ack abc",
     ] {
-        let said = agent_runs(&world, args);
-        assert_eq!(said.code, Some(1), "{args}: {said:?}");
-        assert!(said.err.contains("called by an agent (claude, pid"), "{args}: {said:?}");
+        let output = agent_runs(&world, args);
+        assert_eq!(output.code, Some(1), "{args}: {output:?}");
+        assert!(output.err.contains("called by an agent (claude, pid"), "{args}: {output:?}");
     }
     assert_eq!(state(&world), "paused");
     assert_eq!(world.run(&["status", "--json"]).json()["resident"]["pid"], serve.pid());
@@ -134,14 +134,14 @@ fn an_agent_neither_starts_belay_with_other_settings_nor_moves_the_hooks() {
         format!("--home {evil} init --yes --agent claude"),
         format!("--user-config {evil}/config.toml init --yes --agent claude"),
     ] {
-        let said = agent_runs(&world, &args);
-        assert_eq!(said.code, Some(1), "{args}: {said:?}");
-        assert!(said.err.contains("called by an agent (claude, pid"), "{args}: {said:?}");
+        let output = agent_runs(&world, &args);
+        assert_eq!(output.code, Some(1), "{args}: {output:?}");
+        assert!(output.err.contains("called by an agent (claude, pid"), "{args}: {output:?}");
     }
     assert!(!world.path("home/.claude/settings.json").exists());
     // A person may have asked for it.
-    let said = agent_runs(&world, "init --yes --agent claude");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = agent_runs(&world, "init --yes --agent claude");
+    assert_eq!(output.code, Some(0), "{output:?}");
 }
 
 #[test]
@@ -171,25 +171,25 @@ fn an_agent_that_belay_does_not_know_does_not_resume_either() {
         let (world, _) = with_program("thing", &script);
         let world = prepare(world);
         let _leaves = Leaves(&world);
-        let said = world.run(&["run", "--quiet", "--no-proxy", "thing"]);
+        let output = world.run(&["run", "--quiet", "--no-proxy", "thing"]);
         let refused = "called by an agent (a program that Belay runs, pid ";
-        assert!(said.code == Some(1) && said.err.contains(refused), "{script}: {said:?}");
+        assert!(output.code == Some(1) && output.err.contains(refused), "{script}: {output:?}");
         let paused = world.run(&["sessions", "--state", "paused", "--json"]).json()["sessions"].clone();
         assert!(paused.to_string().contains("claude-code:abc"), "{script}: {paused}");
     }
     // Also if the process is not below Belay any more.
     let world = prepare(World::alone().var("BELAY_SESSION", "thing:0190"));
-    let said = world.run(&["resume", "abc"]);
-    assert!(said.code == Some(1) && said.err.contains("called by an agent (BELAY_SESSION is set)"), "{said:?}");
+    let output = world.run(&["resume", "abc"]);
+    assert!(output.code == Some(1) && output.err.contains("called by an agent (BELAY_SESSION is set)"), "{output:?}");
 }
 
 /// Runs a command below `depth` shells.
-fn nested(world: &World, program: &str, depth: u32, args: &str) -> Said {
+fn nested(world: &World, program: &str, depth: u32, args: &str) -> CommandOutput {
     let belay = env!("CARGO_BIN_EXE_belay");
     let script = format!("if [ $1 -gt 0 ]; then /bin/sh \"$0\" $(($1 - 1)); else {belay} {args}; fi; exit $?\n");
     let script = world.write("nest.sh", &script);
     let output = world.program(program).arg(script).arg(depth.to_string()).output().unwrap();
-    Said {
+    CommandOutput {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
         code: output.status.code(),
@@ -201,23 +201,26 @@ fn an_agent_far_above_is_found_and_a_person_far_above_is_none() {
     let world = world();
     let claude = world.path("bin/claude");
     for depth in [70, 200] {
-        let said = nested(&world, claude.to_str().unwrap(), depth, "resume abc");
-        assert!(said.code == Some(1) && said.err.contains("called by an agent (claude, pid"), "{depth}: {said:?}");
+        let output = nested(&world, claude.to_str().unwrap(), depth, "resume abc");
+        assert!(
+            output.code == Some(1) && output.err.contains("called by an agent (claude, pid"),
+            "{depth}: {output:?}"
+        );
     }
     assert_eq!(state(&world), "paused");
-    let said = nested(&world, "/bin/sh", 70, "resume abc");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let output = nested(&world, "/bin/sh", 70, "resume abc");
+    assert_eq!(output.code, Some(0), "{output:?}");
 }
 
 #[test]
 fn a_chain_of_ancestors_that_is_too_long_counts_as_an_agent() {
     let world = world();
-    let said = nested(&world, "/bin/sh", 1030, "resume abc");
-    insta::assert_snapshot!(world.plain(&said.err), @r"
+    let output = nested(&world, "/bin/sh", 1030, "resume abc");
+    insta::assert_snapshot!(world.plain(&output.err), @r"
     Error: an agent may have called this command (it has more than 1024 ancestors): belay resume
     Hint: only a person may run it: run it in your own terminal, or pass --as-operator from a terminal that is not the agent's
     ");
-    assert_eq!((said.code, state(&world)), (Some(1), "paused".into()));
+    assert_eq!((output.code, state(&world)), (Some(1), "paused".into()));
 }
 
 #[test]
@@ -251,8 +254,8 @@ fn a_login_shows_who_asked_for_its_link() {
 fn an_agent_trusts_and_allows_nothing() {
     let world = prepare(World::alone());
     world.write("home/code/app/.belay.toml", "[detect]\ndry_run = true\n");
-    let said = agent_runs(&world, "trust --yes");
-    assert!(said.err.contains("called by an agent"), "{said:?}");
+    let output = agent_runs(&world, "trust --yes");
+    assert!(output.err.contains("called by an agent"), "{output:?}");
     assert!(world.run(&["trust", "--list", "--json"]).json()["trusted"].as_array().is_none_or(Vec::is_empty));
     for number in 0..6 {
         let id = format!("x{number}");
@@ -262,16 +265,16 @@ fn an_agent_trusts_and_allows_nothing() {
         });
         world.run_with(&["events", "post"], &lines(&[call(&id, "loop", "make"), returned.to_string()]));
     }
-    let said = agent_runs(&world, "allow loop");
-    assert!(said.err.contains("called by an agent"), "{said:?}");
+    let output = agent_runs(&world, "allow loop");
+    assert!(output.err.contains("called by an agent"), "{output:?}");
     assert_eq!(world.run(&["allow", "loop"]).code, Some(0));
 }
 
 #[test]
 fn an_attempt_without_a_session_is_recorded_with_the_agents_own() {
     let world = prepare(World::alone().var("CLAUDE_CODE_SESSION_ID", "abc"));
-    let said = agent_runs(&world, "stop");
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let output = agent_runs(&world, "stop");
+    assert_eq!(output.code, Some(1), "{output:?}");
     let attempt = operator_events(&world).pop().unwrap();
     assert!(attempt["note"].as_str().unwrap().contains("called `belay stop`; Belay refused."), "{attempt}");
 }
@@ -287,9 +290,9 @@ fn an_attempt_that_no_session_explains_is_in_the_log() {
 #[test]
 fn an_agents_variable_alone_is_refused_and_named() {
     let world = prepare(World::alone().var("CODEX_THREAD_ID", "0190"));
-    let said = world.run(&["resume", "abc"]);
-    assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("called by an agent (CODEX_THREAD_ID is set)"), "{said:?}");
+    let output = world.run(&["resume", "abc"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.err.contains("called by an agent (CODEX_THREAD_ID is set)"), "{output:?}");
     // Without a terminal there is no operator.
     assert_eq!(world.run(&["resume", "abc", "--as-operator"]).code, Some(1));
     assert_eq!(state(&world), "paused");
@@ -355,10 +358,10 @@ fn an_agent_posts_no_facts_that_discard_evidence() {
     let prompt = r#"{"id":"p1","session":{"agent":"claude-code","id":"abc"},"kind":"prompt","text":"go on"}"#;
     let resume = r#"{"id":"r1","session":{"agent":"claude-code","id":"abc"},"kind":"operator","decision":"resume"}"#;
     let file = world.write("forged.jsonl", &[prompt, resume, &call("e2", "abc", "ls")].join("\n"));
-    let said = agent_runs(&world, &format!("events post < {}", file.display()));
-    assert_eq!(said.code, Some(3), "{said:?}");
-    let refused = said.out.lines().filter(|line| line.contains("may not post decisions or facts"));
-    assert_eq!(refused.count(), 2, "{said:?}");
+    let output = agent_runs(&world, &format!("events post < {}", file.display()));
+    assert_eq!(output.code, Some(3), "{output:?}");
+    let refused = output.out.lines().filter(|line| line.contains("may not post decisions or facts"));
+    assert_eq!(refused.count(), 2, "{output:?}");
     assert_eq!(state(&world), "paused");
     assert_eq!(world.run_with(&["events", "post"], prompt.as_bytes()).code, Some(0));
 }

@@ -25,7 +25,7 @@ const BAD: &str = r#"not json
 #[test]
 fn bad_lines_are_named_and_do_not_stop_the_rest() {
     let world = World::new();
-    let alone = world.tell_with(&["events", "post"], BAD.as_bytes());
+    let alone = world.run_text_with(&["events", "post"], BAD.as_bytes());
     insta::assert_snapshot!(alone, @r#"
     $ belay events post
     line 1: refused: event: not JSON: expected ident at line 1 column 2
@@ -49,7 +49,7 @@ fn bad_lines_are_named_and_do_not_stop_the_rest() {
     let served = {
         let world = World::new();
         let _serve = Serve::start(&world);
-        world.tell_with(&["events", "post"], BAD.as_bytes())
+        world.run_text_with(&["events", "post"], BAD.as_bytes())
     };
     assert_eq!(alone, served);
     let sessions = world.run(&["sessions", "--json"]).json();
@@ -60,8 +60,8 @@ fn bad_lines_are_named_and_do_not_stop_the_rest() {
 #[test]
 fn acknowledgements_as_json() {
     let world = World::new();
-    let said = world.run_with(&["events", "post", "--json"], BAD.as_bytes());
-    let answers: Vec<serde_json::Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let output = world.run_with(&["events", "post", "--json"], BAD.as_bytes());
+    let answers: Vec<serde_json::Value> = output.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let taken: Vec<bool> = answers.iter().map(|answer| answer["taken"].as_bool().unwrap()).collect();
     assert_eq!(taken.iter().filter(|taken| **taken).count(), 2);
     let good = answers.iter().find(|answer| answer["line"] == 13).unwrap();
@@ -70,8 +70,8 @@ fn acknowledgements_as_json() {
     assert_eq!(again["duplicate"], true);
     let bad = answers.iter().find(|answer| answer["line"] == 4).unwrap();
     assert_eq!((&bad["error"]["code"], &bad["error"]["field"]), (&"refused".into(), &"session.id".into()));
-    assert_eq!(said.code, Some(3));
-    assert_eq!(said.err, "", "with --json there is only data");
+    assert_eq!(output.code, Some(3));
+    assert_eq!(output.err, "", "with --json there is only data");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use belay_engine::{Engine, EngineOptions};
 use belay_ipc::RunRequest;
 use belay_store::{Access, StoreUrl};
 
-use crate::resident::{Serve, client, heard};
+use crate::resident::{Serve, client, wait_for_events};
 use crate::world::{PATIENCE, World, within};
 
 mod faults;
@@ -65,13 +65,13 @@ impl Relaying {
     }
 
     /// The kinds of the events of opencode's session, once there are so many.
-    fn told(&self, session: &str, at_least: usize) -> Vec<String> {
-        heard(&self.world, "opencode", session, &[], at_least);
-        let said = self.world.run(&["events", "tail", session, "--lines", "100", "--json"]);
+    fn event_kinds(&self, session: &str, at_least: usize) -> Vec<String> {
+        wait_for_events(&self.world, "opencode", session, &[], at_least);
+        let output = self.world.run(&["events", "tail", session, "--lines", "100", "--json"]);
         let kind = |line: &str| {
             serde_json::from_str::<serde_json::Value>(line).ok()?["event"]["kind"].as_str().map(str::to_owned)
         };
-        said.out.lines().filter_map(kind).collect()
+        output.out.lines().filter_map(kind).collect()
     }
 }
 
@@ -152,7 +152,7 @@ fn keys_reach_their_upstream_and_neither_store_nor_log() {
     client.read_to("nope");
     client.send(&ask("/down/v1/chat/completions", "ses_1", CALL));
     assert!(client.read_to("\r\n").contains("502"));
-    relaying.told("ses_1", 7);
+    relaying.event_kinds("ses_1", 7);
     assert_eq!(relaying.world.run(&["stop"]).code, Some(0));
     assert!(relaying.world.state().join("belay.db").exists());
     assert_eq!(leaks(&relaying.world.state()), Vec::<String>::new());
@@ -180,7 +180,7 @@ fn a_persons_pause_refuses_the_next_request_and_a_resume_lets_it_go() {
     let relaying = Relaying::start();
     let mut client = relaying.client();
     let mut upstream = relaying.turn(&mut client, "", "c-1");
-    relaying.told("ses_1", 4);
+    relaying.event_kinds("ses_1", 4);
     assert_eq!(relaying.world.run(&["pause", "ses_1"]).code, Some(0));
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     let refusal = client.read_to(r#""type":"error"}"#);
@@ -198,7 +198,7 @@ fn a_pause_by_another_process_refuses_the_next_request() {
     let relaying = Relaying::start();
     let mut client = relaying.client();
     let _upstream = relaying.turn(&mut client, "", "c-1");
-    relaying.told("ses_1", 4);
+    relaying.event_kinds("ses_1", 4);
     let url = StoreUrl::local(relaying.world.paths().database());
     let store = belay_store::open(&url, Access::Write).unwrap();
     let held = store.resolve("ses_1").unwrap();
@@ -220,7 +220,7 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
         .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\n");
     client.read_to("data:\r\n");
     // The events of the request are logged before the response is complete.
-    let before = relaying.told("ses_1", 5);
+    let before = relaying.event_kinds("ses_1", 5);
     let Relaying { world, serve, upstream: listener } = relaying;
     serve.kill();
     let mut rest = Vec::new();
@@ -232,7 +232,7 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
     let relaying = Relaying { serve: Serve::start(&world), world, upstream: listener };
     let mut client = relaying.client();
     relaying.turn(&mut client, CALL, "c-2");
-    let after = relaying.told("ses_1", before.len() + 2);
+    let after = relaying.event_kinds("ses_1", before.len() + 2);
     let count = |kinds: &[String], kind: &str| kinds.iter().filter(|known| *known == kind).count();
     for kind in ["prompt", "tool_called", "tool_returned"] {
         assert_eq!((count(&before, kind), count(&after, kind)), (1, 1), "{kind}: {before:?} {after:?}");
@@ -261,7 +261,7 @@ fn a_budget_holds_from_the_first_answer_on_and_for_the_first_one_after_a_restart
         let mut upstream = relaying.accept();
         upstream.read_to(END);
         // An immediate response may be faster than the recording of its request.
-        heard(&relaying.world, "opencode", session, &["model_asked"], asked);
+        wait_for_events(&relaying.world, "opencode", session, &["model_asked"], asked);
         upstream.send(&much());
         assert!(client.read_to("0\r\n\r\n").contains("the budget is used up"));
     };
@@ -273,7 +273,7 @@ fn a_budget_holds_from_the_first_answer_on_and_for_the_first_one_after_a_restart
     upstream.read_to(END);
     upstream.send(&answer("c-1"));
     client.read_to("}}");
-    heard(&relaying.world, "opencode", "ses_2", &["model_answered"], 1);
+    wait_for_events(&relaying.world, "opencode", "ses_2", &["model_answered"], 1);
     assert_eq!(relaying.world.run(&["budget", "ses_2", "1012tokens"]).code, Some(0));
     let Relaying { world, serve, upstream } = relaying;
     serve.kill();
@@ -287,7 +287,7 @@ fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
     let world = &relaying.world;
     let mut client = relaying.client();
     let mut upstream = relaying.turn(&mut client, "", "c-1");
-    heard(world, "opencode", "ses_1", &["model_answered"], 1);
+    wait_for_events(world, "opencode", "ses_1", &["model_answered"], 1);
     assert_eq!(world.run(&["budget", "ses_1", "1012tokens"]).code, Some(0));
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     upstream = relaying.next(upstream);
@@ -295,9 +295,9 @@ fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
     upstream.send(&much());
     client.read_to("0\r\n\r\n");
 
-    heard(world, "opencode", "ses_1", &["note"], 1);
-    let said = world.run(&["events", "tail", "ses_1", "--json", "--kind", "model_answered", "--kind", "note"]);
-    let events: Vec<serde_json::Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    wait_for_events(world, "opencode", "ses_1", &["note"], 1);
+    let output = world.run(&["events", "tail", "ses_1", "--json", "--kind", "model_answered", "--kind", "note"]);
+    let events: Vec<serde_json::Value> = output.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [_, cut, remark] = events.as_slice() else { panic!("two answers and a remark: {events:?}") };
     assert_eq!(cut["event"]["stop"], "belay_budget", "{cut}");
     // 8,000 bytes at about four bytes per token.
@@ -315,7 +315,7 @@ fn an_answer_that_does_not_tell_what_it_cost_uses_up_a_budget_too() {
     let relaying = Relaying::start();
     let mut client = relaying.client();
     let mut upstream = relaying.turn(&mut client, "", "c-1");
-    heard(&relaying.world, "opencode", "ses_1", &["model_answered"], 1);
+    wait_for_events(&relaying.world, "opencode", "ses_1", &["model_answered"], 1);
     assert_eq!(relaying.world.run(&["budget", "ses_1", "50tokens"]).code, Some(0));
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     upstream = relaying.next(upstream);
@@ -325,7 +325,7 @@ fn an_answer_that_does_not_tell_what_it_cost_uses_up_a_budget_too() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length";
     upstream.send(&format!("{head}: {}\r\n\r\n{event}", event.len()));
     client.read_to("[DONE]\n\n");
-    heard(&relaying.world, "opencode", "ses_1", &["model_answered"], 2);
+    wait_for_events(&relaying.world, "opencode", "ses_1", &["model_answered"], 2);
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     assert!(client.read_to("\r\n").starts_with("HTTP/1.1 402 "));
 }
@@ -341,7 +341,7 @@ fn limit_headers_become_the_quotas_of_the_account() {
                   x-ratelimit-reset-tokens: 6m0s\r\n";
     upstream.send(&answer("r1").replacen("\r\n", limits, 1));
     assert!(client.read_to("}}").contains("x-ratelimit-remaining-tokens: 250"), "the agent gets them unchanged");
-    heard(&relaying.world, "opencode", "ses_1", &["model_answered"], 1);
+    wait_for_events(&relaying.world, "opencode", "ses_1", &["model_answered"], 1);
     let body = |path: &str| -> serde_json::Value {
         serde_json::from_str(relaying.serve.get(path).split_once("\r\n\r\n").unwrap().1).unwrap()
     };

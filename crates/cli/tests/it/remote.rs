@@ -73,12 +73,12 @@ pub(crate) fn tokens(world: &World) -> (String, String) {
 #[test]
 fn an_address_that_other_machines_can_reach_requires_tls() {
     let world = World::new();
-    let told = [
-        world.tell(&["serve", "--listen", "0.0.0.0:8787"]),
-        world.tell(&["serve", "--tls-self-signed", "--listen", "127.0.0.1:8787"]),
-        world.tell(&["serve", "--listen", "0.0.0.0:8787", "--tls-cert", "missing.pem", "--tls-key", "missing.key"]),
+    let shown = [
+        world.run_text(&["serve", "--listen", "0.0.0.0:8787"]),
+        world.run_text(&["serve", "--tls-self-signed", "--listen", "127.0.0.1:8787"]),
+        world.run_text(&["serve", "--listen", "0.0.0.0:8787", "--tls-cert", "missing.pem", "--tls-key", "missing.key"]),
     ];
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(shown.join("\n"), @r"
     $ belay serve --listen 0.0.0.0:8787
     -- stderr
     Error: cannot listen on 0.0.0.0:8787: other machines can reach this address, so it requires TLS
@@ -290,9 +290,9 @@ fn the_certificate_and_its_fingerprint_stay_the_same() {
     serve.kill();
     // A process without HTTP opens it on request.
     let _serve = Serve::start_with(&world, &["--no-http"]);
-    let told = world.tell(&["serve", "--listen", "0.0.0.0:0", "--tls-self-signed"]);
-    assert!(told.contains("It now serves HTTP") && told.contains("[fingerprint]"), "{told}");
-    assert!(told.contains("/t/TOKEN"), "{told}");
+    let shown = world.run_text(&["serve", "--listen", "0.0.0.0:0", "--tls-self-signed"]);
+    assert!(shown.contains("It now serves HTTP") && shown.contains("[fingerprint]"), "{shown}");
+    assert!(shown.contains("/t/TOKEN"), "{shown}");
 }
 
 #[test]

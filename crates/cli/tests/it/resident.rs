@@ -36,13 +36,13 @@ impl Serve {
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-        let (tell, complaints) = channel();
-        std::thread::spawn(move || stderr.map_while(Result::ok).try_for_each(|line| tell.send(line)));
+        let (run_text, complaints) = channel();
+        std::thread::spawn(move || stderr.map_while(Result::ok).try_for_each(|line| run_text.send(line)));
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
         if line.is_empty() {
-            let said: Vec<String> = complaints.iter().collect();
-            panic!("serve did not start: {:?} {said:?}", child.wait());
+            let output: Vec<String> = complaints.iter().collect();
+            panic!("serve did not start: {:?} {output:?}", child.wait());
         }
         Self { child, stdout, complaints, ready: serde_json::from_str(&line).unwrap() }
     }
@@ -73,10 +73,10 @@ impl Serve {
 
     /// Waits until it exits; returns its exit code and output.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
-        let mut said = String::new();
-        self.stdout.read_to_string(&mut said).unwrap();
-        said.extend(self.complaints.iter().map(|line| line + "\n"));
-        (self.child.wait().unwrap().code(), said)
+        let mut output = String::new();
+        self.stdout.read_to_string(&mut output).unwrap();
+        output.extend(self.complaints.iter().map(|line| line + "\n"));
+        (self.child.wait().unwrap().code(), output)
     }
 
     /// One HTTP exchange: status line, headers and body as they came.
@@ -115,7 +115,7 @@ impl Drop for Serve {
 
 /// Waits until the log of a session has at least this many events of these kinds (of any kind if empty), and the
 /// resident process acts on them.
-pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], at_least: usize) {
+pub(crate) fn wait_for_events(world: &World, agent: &str, session: &str, kinds: &[&str], at_least: usize) {
     let session = SessionKey::new(agent, session);
     let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
     let what = SubscribeRequest { session: Some(session), after: Some(0), kinds };

@@ -240,13 +240,13 @@ fn a_resident_process_that_cannot_be_started_again_is_told_of() {
     std::fs::remove_file(&belay).unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
     let mut warnings = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let (told, hint) = within("a warning", move || (warnings.next().unwrap(), warnings.next().unwrap()));
+    let (shown, hint) = within("a warning", move || (warnings.next().unwrap(), warnings.next().unwrap()));
     assert!(
-        told.contains(&format!("cannot restart the resident process: {}: No such file", belay.display())),
-        "{told}"
+        shown.contains(&format!("cannot restart the resident process: {}: No such file", belay.display())),
+        "{shown}"
     );
     assert!(hint.contains("belay serve"), "{hint}");
-    assert!(told.contains("Belay keeps trying"), "{told}");
+    assert!(shown.contains("Belay keeps trying"), "{shown}");
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert!(child.wait().unwrap().success(), "the program is left alone");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use belay_ipc::Client;
 use rustix::process::Signal;
 
-use crate::resident::{Serve, client, heard};
+use crate::resident::{Serve, client, wait_for_events};
 use crate::world::{PATIENCE, World, call, file_says, lines};
 
 #[test]
@@ -16,8 +16,13 @@ fn it_says_where_it_is_and_leaves_when_asked() {
     let world = World::new();
     let serve = Serve::start(&world);
     assert_eq!(client(&world).ping().unwrap().pid, serve.pid());
-    let told = [world.tell(&["status"]), world.tell(&["serve"]), world.tell(&["stop"]), world.tell(&["status"])];
-    insta::assert_snapshot!(told.join("\n"), @r"
+    let shown = [
+        world.run_text(&["status"]),
+        world.run_text(&["serve"]),
+        world.run_text(&["stop"]),
+        world.run_text(&["status"]),
+    ];
+    insta::assert_snapshot!(shown.join("\n"), @r"
     $ belay status
     Belay 0.1.0 is running (pid [n], started [ago]).
     page  http://127.0.0.1:[port]/
@@ -45,8 +50,8 @@ fn it_says_where_it_is_and_leaves_when_asked() {
     -- stderr
     Start it with `belay serve`. Commands and hooks also work without it.
     ");
-    let (code, said) = serve.wait();
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = serve.wait();
+    assert_eq!(code, Some(0), "{output}");
     assert!(!world.state().join("belay.sock").exists());
 }
 
@@ -56,7 +61,7 @@ fn a_second_serve_opens_http_in_a_process_that_runs_without_it() {
     let serve = Serve::start_with(&world, &["--no-http", "--idle-exit", "1h"]);
     assert_eq!(world.run(&["serve", "--no-http", "--json"]).json()["already"]["url"], serde_json::Value::Null);
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    insta::assert_snapshot!(world.tell(&["serve", "--listen", &free]), @r"
+    insta::assert_snapshot!(world.run_text(&["serve", "--listen", &free]), @r"
     $ belay serve --listen 127.0.0.1:[port]
     Belay is already running for this state directory (pid [n]).
     It now serves HTTP, and runs until `belay stop`.
@@ -99,7 +104,7 @@ fn of_two_started_at_the_same_instant_one_serves_and_the_other_points_to_it() {
         let world = World::new();
         let mut both: Vec<_> =
             (0..2).map(|_| world.command(["serve", "--json", "--listen", "127.0.0.1:0"]).spawn().unwrap()).collect();
-        let said: Vec<serde_json::Value> = both
+        let output: Vec<serde_json::Value> = both
             .iter_mut()
             .map(|child| {
                 let mut line = String::new();
@@ -107,11 +112,11 @@ fn of_two_started_at_the_same_instant_one_serves_and_the_other_points_to_it() {
                 serde_json::from_str(&line).unwrap()
             })
             .collect();
-        let serving: Vec<usize> = (0..2).filter(|index| said[*index]["serving"] == true).collect();
-        assert_eq!(serving.len(), 1, "{said:?}");
+        let serving: Vec<usize> = (0..2).filter(|index| output[*index]["serving"] == true).collect();
+        assert_eq!(serving.len(), 1, "{output:?}");
         let (first, second) = (serving[0], 1 - serving[0]);
-        assert_eq!(said[second]["already"]["pid"], both[first].id(), "{said:?}");
-        assert_eq!(said[second]["already"]["url"], said[first]["url"]);
+        assert_eq!(output[second]["already"]["pid"], both[first].id(), "{output:?}");
+        assert_eq!(output[second]["already"]["url"], output[first]["url"]);
         assert_eq!(both[second].wait().unwrap().code(), Some(0));
         assert_eq!(client(&world).ping().unwrap().pid, both[first].id());
         assert_eq!(world.run(&["stop"]).code, Some(0));
@@ -137,10 +142,10 @@ fn a_port_of_another_program_is_named_with_a_way_out() {
     let world = World::new();
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = other.local_addr().unwrap().port();
-    let said = world.run(&["serve", "--listen", &format!("127.0.0.1:{port}")]);
-    assert_eq!(said.code, Some(1));
-    assert_eq!(said.err.lines().next(), Some(format!("Error: port {port} is in use by another program").as_str()));
-    assert!(said.err.contains("--listen 127.0.0.1:") && said.err.contains("--no-http"), "{}", said.err);
+    let output = world.run(&["serve", "--listen", &format!("127.0.0.1:{port}")]);
+    assert_eq!(output.code, Some(1));
+    assert_eq!(output.err.lines().next(), Some(format!("Error: port {port} is in use by another program").as_str()));
+    assert!(output.err.contains("--listen 127.0.0.1:") && output.err.contains("--no-http"), "{}", output.err);
     assert!(!world.state().join("belay.sock").exists());
     // Without HTTP it does not need the port.
     let serve = Serve::start_with(&world, &["--no-http"]);
@@ -153,14 +158,14 @@ fn it_tells_how_to_open_the_page_and_how_to_use_the_proxy() {
     let mut serve = world.command(["serve", "--listen", "127.0.0.1:0"]).spawn().unwrap();
     // It is ready once it has printed everything.
     let mut out = BufReader::new(serve.stdout.take().unwrap());
-    let mut told = String::new();
-    while !told.contains("Stop Belay") {
-        out.read_line(&mut told).unwrap();
+    let mut shown = String::new();
+    while !shown.contains("Stop Belay") {
+        out.read_line(&mut shown).unwrap();
     }
     assert_eq!(world.run(&["stop"]).code, Some(0));
-    out.read_to_string(&mut told).unwrap();
+    out.read_to_string(&mut shown).unwrap();
     assert_eq!(serve.wait().unwrap().code(), Some(0));
-    insta::assert_snapshot!(world.plain(&told), @r"
+    insta::assert_snapshot!(world.plain(&shown), @r"
     Belay 0.1.0 is running.
       page  http://127.0.0.1:[port]/login?code=[code]
               The link works once, within 10 minutes; `belay open` makes a new one.
@@ -195,8 +200,8 @@ fn a_signal_drains_what_was_sent_before_it() {
         let rest: Vec<serde_json::Value> = answers.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
         assert_eq!(rest.len(), REQUESTS - 1, "everything that was sent is answered");
         assert!(rest.iter().all(|answer| answer["ok"]["answers"][0]["committed"] == true));
-        let (code, said) = serve.wait();
-        assert_eq!(code, Some(0), "{said}");
+        let (code, output) = serve.wait();
+        assert_eq!(code, Some(0), "{output}");
         assert!(!world.state().join("belay.sock").exists(), "the socket is gone");
         let sessions = world.run(&["sessions", "--json"]).json();
         assert_eq!(sessions["sessions"][0]["events"], REQUESTS);
@@ -231,8 +236,8 @@ fn on_a_read_only_disk_decisions_continue_in_memory_with_a_warning() {
     let world = world.var("BELAY_HOME", home);
     let serve = Serve::start_with(&world, &["--no-http"]);
     assert_eq!(serve.ready["kept"], false);
-    let said = world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
-    assert_eq!(said.out, "line 1: accepted, in memory only\n", "{}", said.err);
+    let output = world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    assert_eq!(output.out, "line 1: accepted, in memory only\n", "{}", output.err);
     let status = client(&world).status(false).unwrap();
     assert!(!status.health.ok);
     assert_eq!(status.health.spooled, 1);
@@ -240,13 +245,13 @@ fn on_a_read_only_disk_decisions_continue_in_memory_with_a_warning() {
     let session = belay_core::SessionKey::new("claude-code", "abc");
     let pause = belay_ipc::DecideRequest::new(session, belay_core::event::OperatorDecision::Pause);
     assert!(!client(&world).decide(&pause).unwrap().committed);
-    let said = world.run_with(&["events", "post", "--json"], &lines(&[call("e2", "abc", "ls")]));
-    assert_eq!(said.json()["verdict"], "hold");
+    let output = world.run_with(&["events", "post", "--json"], &lines(&[call("e2", "abc", "ls")]));
+    assert_eq!(output.json()["verdict"], "hold");
     assert_eq!(world.run(&["serve", "--no-http"]).code, Some(0), "still only one");
     serve.signal(Signal::TERM);
-    let (code, said) = serve.wait();
+    let (code, output) = serve.wait();
     assert_eq!(code, Some(0));
-    assert!(said.contains("Decisions continue in memory"), "{said}");
+    assert!(output.contains("Decisions continue in memory"), "{output}");
 }
 
 #[test]
@@ -276,7 +281,7 @@ fn time_lifts_a_cooldown_and_takes_old_history_away() {
     let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=20ms", "--set", "store.max_bytes=1B"]);
     file_says(&world.log(), |log| log.contains("pruned old sessions"));
     assert_eq!(world.run(&["show", "old"]).code, Some(1));
-    heard(&world, "claude-code", "held", &["tick"], 1);
+    wait_for_events(&world, "claude-code", "held", &["tick"], 1);
     assert_eq!(world.run(&["show", "held", "--json"]).json()["session"]["state"], "active", "no event of the agent");
     let incidents = world.run(&["incidents", "--json"]).json();
     assert_eq!(incidents["incidents"], serde_json::json!([]), "its incident is closed");
@@ -339,7 +344,7 @@ fn a_log_can_be_followed() {
     let mut next = || serde_json::from_str::<serde_json::Value>(&seen.next().unwrap().unwrap()).unwrap();
     assert_eq!(next()["event"]["id"], "e1");
     let mut subscriber = client(&world);
-    let heard = std::thread::spawn(move || {
+    let received = std::thread::spawn(move || {
         let mut ids = Vec::new();
         let what = belay_ipc::SubscribeRequest { after: Some(0), ..Default::default() };
         subscriber
@@ -353,7 +358,7 @@ fn a_log_can_be_followed() {
     });
     world.run_with(&["events", "post"], &lines(&[call("e2", "abc", "ls")]));
     assert_eq!(next()["event"]["id"], "e2");
-    assert_eq!(heard.join().unwrap(), ["e1", "e2"]);
+    assert_eq!(received.join().unwrap(), ["e1", "e2"]);
     follow.kill().unwrap();
     follow.wait().unwrap();
 }

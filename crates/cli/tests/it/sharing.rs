@@ -3,7 +3,7 @@
 use belay_scripted_model::{Script, ScriptedModel, Usage};
 use serde_json::{Value, json};
 
-use crate::resident::{Serve, heard};
+use crate::resident::{Serve, wait_for_events};
 use crate::world::World;
 
 /// A resident process with an account's budget for the day, and a model whose answers cost 1,000 tokens.
@@ -61,7 +61,7 @@ fn a_budget_that_only_a_project_sets_is_known_after_a_restart_too() {
     world.write("home/code/other/.belay.toml", "[detect.budget]\nday_tokens = 1500\n");
     let account = Account::of(world, &[]);
     assert_eq!(["a", "b"].map(|session| account.call(session)), [200, 200]);
-    heard(&account.world, "legacy", "b", &["model_answered"], 1);
+    wait_for_events(&account.world, "legacy", "b", &["model_answered"], 1);
     assert_eq!(account.call("a"), 409, "{}", account.sessions());
     let Account { world, serve, .. } = account;
     serve.kill();

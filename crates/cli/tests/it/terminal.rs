@@ -165,9 +165,9 @@ fn what_another_process_sends_to_us_alone_comes_once_too() {
     let (mut terminal, line) = Terminal::new(24, 80);
     let child = start(world.command(["run", "--quiet", "thing"]), line, None);
     terminal.shows("ready\r\n");
-    for (signal, heard) in [(Signal::INT, "heard INT\r\n"), (Signal::QUIT, "heard QUIT\r\n")] {
+    for (signal, wait_for_events) in [(Signal::INT, "heard INT\r\n"), (Signal::QUIT, "heard QUIT\r\n")] {
         kill_process(Pid::from_child(&child), signal).unwrap();
-        assert_eq!(terminal.shows("\r\n"), heard);
+        assert_eq!(terminal.shows("\r\n"), wait_for_events);
     }
     has_heard(&mut terminal, child, 2);
 }

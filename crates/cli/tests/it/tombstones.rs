@@ -26,16 +26,16 @@ fn the_next_session_and_its_person_can_see_the_tombstones() {
     let world = World::alone();
     session_starts(&world, "s1");
     assert_eq!(world.run(&["kill", "s1", "--note", "it deleted the tests"]).code, Some(0));
-    let said = world.run(&["tombstones", "--json"]).json();
-    assert_eq!(said["tombstones"][0]["pattern"], "killed", "{said}");
+    let output = world.run(&["tombstones", "--json"]).json();
+    assert_eq!(output["tombstones"][0]["pattern"], "killed", "{output}");
     assert!(world.run(&["tombstones"]).out.contains("claude-code:s1"));
     let cwd = world.path("home/code/app");
     for (agent, event, payload, place) in BEGINNINGS {
         let mut payload: serde_json::Value = serde_json::from_str(payload).unwrap();
         payload["cwd"] = cwd.to_str().unwrap().into();
         let args: Vec<&str> = ["hook", agent, event].into_iter().filter(|word| !word.is_empty()).collect();
-        let told = world.run_with(&args, payload.to_string().as_bytes()).json();
-        let text = told.pointer(place).and_then(|text| text.as_str()).unwrap_or_else(|| panic!("{agent}: {told}"));
+        let shown = world.run_with(&args, payload.to_string().as_bytes()).json();
+        let text = shown.pointer(place).and_then(|text| text.as_str()).unwrap_or_else(|| panic!("{agent}: {shown}"));
         assert!(text.contains("deleted the tests"), "{agent}: {text}");
     }
     // Another project gets no tombstone.
@@ -95,17 +95,17 @@ fn a_session_is_told_of_three_at_most_and_no_longer_than_they_live() {
         session_starts(&world, session);
         assert_eq!(world.run(&["kill", session, "--note", &format!("note-{session}")]).code, Some(0));
     }
-    let told = |session: &str| {
+    let shown = |session: &str| {
         let cwd = world.path("home/code/app");
         let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "cwd": cwd });
         world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes()).out
     };
-    let text = told("eee");
+    let text = shown("eee");
     assert_eq!(text.matches("note-").count(), 3, "{text}");
     assert!(!text.contains("note-aaa"), "the newest are told: {text}");
     let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
     assert_eq!(store.execute("UPDATE tombstones SET expires_at = at + 1", []).unwrap(), 4);
-    assert_eq!(told("fff"), "");
+    assert_eq!(shown("fff"), "");
     assert_eq!(world.run(&["tombstones", "--json"]).json()["tombstones"], json!([]));
 }
 

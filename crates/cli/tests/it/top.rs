@@ -58,7 +58,7 @@ fn one_frame_has_the_width_of_columns_and_ascii_without_a_utf_8_locale() {
 #[test]
 fn without_a_terminal_it_names_the_alternative() {
     let world = World::alone();
-    insta::assert_snapshot!(world.tell(&["top"]), @r"
+    insta::assert_snapshot!(world.run_text(&["top"]), @r"
     $ belay top
     -- stderr
     Error: cannot draw on the screen: stdout is not a terminal
@@ -233,7 +233,7 @@ fn a_permission_prompt_is_answered_in_it() {
     tmux.shows(&["Allow once", "rm -rf   build && make", "Enter allow it once"]);
     assert_eq!(scene.world.run(&["approvals", "--json"]).json()["approvals"][0]["id"], prompt.id);
     tmux.keys(&["Enter"]);
-    assert!(hook.said().contains(r#""behavior":"allow""#));
+    assert!(hook.stdout().contains(r#""behavior":"allow""#));
     tmux.shows(&["Allowed once: Bash of claude-code:first."]);
     let log = scene.world.run(&["events", "tail", "claude-code:first", "--json"]).out;
     let answer = log.lines().find(|line| line.contains(r#""decision":"answer""#)).expect("the answer");
@@ -246,6 +246,6 @@ fn a_permission_prompt_is_answered_in_it() {
     tmux.keys(&["-l", "not on a Friday"]);
     tmux.shows(&["--why 'not on a Friday'"]);
     tmux.keys(&["Enter"]);
-    let said = hook.said();
-    assert!(said.contains(r#""behavior":"deny""#) && said.contains("not on a Friday"), "{said}");
+    let output = hook.stdout();
+    assert!(output.contains(r#""behavior":"deny""#) && output.contains("not on a Friday"), "{output}");
 }

@@ -82,17 +82,17 @@ fn the_trial_loops_waits_for_a_person_and_finishes() {
     let refused = "POST /trial HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-length: 0\r\n\
                    content-type: application/x-www-form-urlencoded\r\n\r\n";
     assert!(serve.http(refused).starts_with("HTTP/1.1 401"), "only a person starts it");
-    let (status, said) = person.post("/trial", "");
-    assert_eq!(status, 200, "{said}");
+    let (status, output) = person.post("/trial", "");
+    assert_eq!(status, 200, "{output}");
     let overview = person.sees("/api/v1/overview", has_loop);
     assert_eq!(overview["trial"], true);
     let session = overview["needs"][0]["session"]["session"].as_str().unwrap().to_owned();
     assert!(session.starts_with("trial:"), "{session}");
-    let (status, said) = person.post("/trial", "");
-    assert_eq!(status, 422, "one at a time: {said}");
+    let (status, output) = person.post("/trial", "");
+    assert_eq!(status, 422, "one at a time: {output}");
     // The person resumes it from the page, and the agent finishes.
-    let (status, said) = person.post(&format!("/sessions/{session}/decisions"), "decision=resume");
-    assert_eq!((status, &said["message"]), (200, &"Resumed.".into()));
+    let (status, output) = person.post(&format!("/sessions/{session}/decisions"), "decision=resume");
+    assert_eq!((status, &output["message"]), (200, &"Resumed.".into()));
     let path = format!("/api/v1/sessions/{session}");
     let done = person.sees(&path, |session| session["status"]["value"] == "finished");
     assert!(done["nudges"].as_u64() >= Some(1), "{done}");
@@ -111,8 +111,8 @@ fn the_trial_loops_waits_for_a_person_and_finishes() {
     let alert = receiver.next();
     assert!(alert.body.to_string().contains("other") && !alert.body.to_string().contains("trial"), "{alert:?}");
     // One click removes it.
-    let (status, said) = person.post("/trial/remove", "");
-    assert_eq!((status, &said["message"]), (200, &"Removed 1 session of the guided trial.".into()));
+    let (status, output) = person.post("/trial/remove", "");
+    assert_eq!((status, &output["message"]), (200, &"Removed 1 session of the guided trial.".into()));
     assert_eq!(person.get("/api/v1/overview")["trial"], false);
     assert!(serve.get(&path).starts_with("HTTP/1.1 404"));
     let held: Value = serde_json::from_str(&std::fs::read_to_string(world.state().join("held.json")).unwrap()).unwrap();
@@ -128,13 +128,13 @@ fn a_trial_that_runs_is_removed_and_can_start_again() {
         assert_eq!(person.post("/trial", "").0, 200);
         let overview = person.sees("/api/v1/overview", |overview| overview["trial"] == true);
         assert_eq!(overview["active"].as_array().map(Vec::len), Some(1), "{overview}");
-        let (status, said) = person.post("/trial/remove", "");
-        assert_eq!((status, &said["message"]), (200, &"Removed 1 session of the guided trial.".into()));
+        let (status, output) = person.post("/trial/remove", "");
+        assert_eq!((status, &output["message"]), (200, &"Removed 1 session of the guided trial.".into()));
         assert_eq!(person.get("/api/v1/overview")["trial"], false);
     }
     assert!(serve.get("/").contains("No agent is supervised yet"), "the page begins anew");
-    let (_, said) = person.post("/trial/remove", "");
-    assert_eq!(said["message"], "There are no sessions of the guided trial.");
+    let (_, output) = person.post("/trial/remove", "");
+    assert_eq!(output["message"], "There are no sessions of the guided trial.");
 }
 
 #[test]

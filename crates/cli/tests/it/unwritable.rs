@@ -6,8 +6,8 @@ use std::time::Instant;
 use belay_core::SessionKey;
 use belay_store::{Access, EventQuery, StoreUrl};
 
-use crate::resident::{Serve, heard};
-use crate::world::{Said, World, call, lines};
+use crate::resident::{Serve, wait_for_events};
+use crate::world::{CommandOutput, World, call, lines};
 
 /// A project with two sessions, of which `held` is paused.
 fn world() -> World {
@@ -25,17 +25,17 @@ fn payload(session: &str) -> String {
     .to_string()
 }
 
-fn hook(world: &World, session: &str) -> Said {
+fn hook(world: &World, session: &str) -> CommandOutput {
     world.run_with(&["hook", "claude-code"], payload(session).as_bytes())
 }
 
-fn assert_denied(said: &Said) {
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("belay resume"), "{said:?}");
+fn assert_denied(output: &CommandOutput) {
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.out.contains("belay resume"), "{output:?}");
 }
 
-fn assert_allowed(said: &Said) {
-    assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "{said:?}");
+fn assert_allowed(output: &CommandOutput) {
+    assert_eq!((output.code, output.out.as_str()), (Some(0), ""), "{output:?}");
 }
 
 fn hook_log(world: &World) -> String {
@@ -144,7 +144,7 @@ fn the_call_of_a_hook_that_found_the_store_locked_is_recorded_later() {
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(calls(&world, "resident"), 0);
     let _serve = Serve::start_with(&world, &["--no-http"]);
-    heard(&world, "claude-code", "resident", &["tool_called"], 1);
+    wait_for_events(&world, "claude-code", "resident", &["tool_called"], 1);
     assert!(!world.run(&["doctor"]).out.contains("wait to be recorded"));
 }
 

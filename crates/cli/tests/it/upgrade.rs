@@ -83,7 +83,7 @@ fn a_recorded_store_and_configuration_give_the_same_views() {
         &["config", "get", "review.reviewers"],
         &["config", "get", "drive.runs_per_account"],
     ]
-    .map(|args| world.tell(args))
+    .map(|args| world.run_text(args))
     .to_vec();
     insta::assert_snapshot!(views.join("\n"));
 

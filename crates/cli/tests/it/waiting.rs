@@ -49,10 +49,10 @@ fn a_wait_belongs_to_nobody_where_two_agents_work() {
     let world = World::alone();
     session_starts(&world, "s1");
     session_starts(&world, "s2");
-    let said = world.run(&["wait", "--until", "1ms", "--json"]).json();
-    assert_eq!((&said["met"], &said["session"]), (&true.into(), &serde_json::Value::Null));
-    let said = world.run(&["wait", "--until", "1ms", "--session", "s2", "--json"]).json();
-    assert_eq!(said["session"], "claude-code:s2");
+    let output = world.run(&["wait", "--until", "1ms", "--json"]).json();
+    assert_eq!((&output["met"], &output["session"]), (&true.into(), &serde_json::Value::Null));
+    let output = world.run(&["wait", "--until", "1ms", "--session", "s2", "--json"]).json();
+    assert_eq!(output["session"], "claude-code:s2");
 }
 
 #[test]
@@ -63,14 +63,14 @@ fn a_wait_for_a_process_ends_when_it_exits() {
     let waiting = world.command(["wait", "--for-pid", &pid, "--every", "100ms"]).spawn().unwrap();
     drop(child.stdin.take());
     child.wait().unwrap();
-    let said = waiting.wait_with_output().unwrap();
-    assert!(said.status.success());
-    assert!(String::from_utf8(said.stdout).unwrap().contains(&format!("process {pid} has exited. Continue.")));
+    let output = waiting.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8(output.stdout).unwrap().contains(&format!("process {pid} has exited. Continue.")));
 }
 
 #[test]
 fn a_wait_without_a_condition_is_a_usage_error() {
-    insta::assert_snapshot!(World::alone().tell(&["wait"]), @r"
+    insta::assert_snapshot!(World::alone().run_text(&["wait"]), @r"
     $ belay wait
     -- stderr
     Error: no condition given
@@ -96,9 +96,9 @@ fn repeated_waits_are_not_a_loop() {
         assert_eq!(hook("PreToolUse", call, json!({})), "", "call {call}");
         // The command of the agent, with a shorter timeout.
         let mut command = world.command(["wait", "--for-file", "build/done", "--at-most", "1ms"]);
-        let said = command.env("CLAUDE_CODE_SESSION_ID", "s1").output().unwrap();
-        assert_eq!(said.status.code(), Some(1));
-        let error = format!("Exit code 1\n{}", String::from_utf8(said.stdout).unwrap());
+        let output = command.env("CLAUDE_CODE_SESSION_ID", "s1").output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let error = format!("Exit code 1\n{}", String::from_utf8(output.stdout).unwrap());
         assert_eq!(hook("PostToolUseFailure", call, json!({ "error": error })), "", "call {call}");
     }
     let session = world.run(&["show", "s1", "--json"]).json();

@@ -3,7 +3,7 @@
 use belay_scripted_model::{Script, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::resident::{Serve, heard};
+use crate::resident::{Serve, wait_for_events};
 use crate::world::World;
 
 /// A resident process with a model behind it.
@@ -61,9 +61,9 @@ impl Watchdog {
     fn loops(&self, session: &str) {
         for _ in 0..8 {
             for (kind, summary) in [("command_start", "npm test"), ("tool_error", "1 failing")] {
-                let (status, told) = self
+                let (status, shown) = self
                     .post("/v1/watchdog/events", &json!({ "session_id": session, "kind": kind, "summary": summary }));
-                assert_eq!((status, &told["session_id"]), (202, &session.into()), "{told}");
+                assert_eq!((status, &shown["session_id"]), (202, &session.into()), "{shown}");
             }
         }
         assert_eq!(self.get(&format!("/v1/watchdog/status/{session}")).1["paused"], true);
@@ -179,17 +179,17 @@ fn events_are_taken_in_both_forms_and_refused_with_a_reason() {
         ),
     ];
     for (headers, body, status, says) in rows {
-        let (answered, told) = watchdog.ask("POST", "/v1/watchdog/events", headers, body);
-        assert_eq!(answered, *status, "{body}: {told}");
-        assert!(told.to_string().contains(says), "{body}: {told}");
+        let (answered, shown) = watchdog.ask("POST", "/v1/watchdog/events", headers, body);
+        assert_eq!(answered, *status, "{body}: {shown}");
+        assert!(shown.to_string().contains(says), "{body}: {shown}");
         if answered == 202 {
-            has(&told, STATUS);
+            has(&shown, STATUS);
         }
     }
     let whole = json!({ "watchdog_session_id": "b", "repository": "shop", "workspace": "/w/shop", "branch": "main", "task_id": "T-1" });
-    let (_, told) = watchdog.post("/v1/watchdog/events", &json!({ "identity": whole, "kind": "test_pass" }));
+    let (_, shown) = watchdog.post("/v1/watchdog/events", &json!({ "identity": whole, "kind": "test_pass" }));
     for (field, value) in whole.as_object().unwrap() {
-        assert_eq!(&told["identity"][field], value, "{told}");
+        assert_eq!(&shown["identity"][field], value, "{shown}");
     }
     let (_, all) = watchdog.get("/v1/watchdog/sessions");
     assert_eq!(all["sessions"].as_array().unwrap().len(), 2, "one id, one session, whoever tells of it: {all}");
@@ -207,8 +207,8 @@ fn decisions_need_the_token_and_do_what_they_did() {
     let no_body = format!("authorization: Bearer {}\r\n", watchdog.token);
     let rows: &[(&str, u16)] = &[(&path("resume"), 422), ("/v1/watchdog/history/clear", 422)];
     for (path, status) in rows {
-        let (answered, told) = watchdog.ask("POST", path, &no_body, "");
-        assert_eq!((answered, told["detail"].is_array()), (*status, true), "{path}: {told}");
+        let (answered, shown) = watchdog.ask("POST", path, &no_body, "");
+        assert_eq!((answered, shown["detail"].is_array()), (*status, true), "{path}: {shown}");
     }
     assert_eq!(watchdog.decide(&path("resume"), &json!({ "cooldown_seconds": 86_401 })).0, 422);
     assert_eq!(watchdog.decide(&path("dance"), &json!({})).0, 404);
@@ -260,7 +260,7 @@ fn a_held_session_hears_409_then_423_and_428_until_it_names_a_plan() {
     let watchdog = Watchdog::start(&[]);
     assert_eq!(watchdog.call("shop", "").0, 200);
     // Recording is asynchronous: a prompt that is recorded late would reset the evidence.
-    heard(&watchdog.world, "legacy", "shop", &["model_answered"], 1);
+    wait_for_events(&watchdog.world, "legacy", "shop", &["model_answered"], 1);
     watchdog.loops("shop");
     let before = watchdog.model.requests().len();
     let (status, held) = watchdog.call("shop", "");
@@ -278,17 +278,17 @@ fn a_held_session_hears_409_then_423_and_428_until_it_names_a_plan() {
     let plan = json!({ "changed_plan": "Free the port first", "cooldown_seconds": 3600 });
     let (_, cooling) = watchdog.decide(resume, &plan);
     assert!(cooling["cooldown_until"].is_string(), "{cooling}");
-    let (status, told) = watchdog.call("shop", "x-loop-plan: Free the port first\r\n");
-    assert_eq!((status, &told["error"]["type"]), (423, &json!("loop_watchdog_cooldown")), "{told}");
-    has_exactly(&told["error"], "message type cooldown_until");
-    assert!(told["error"]["cooldown_until"].as_str().unwrap().ends_with("000+00:00"), "{told}");
+    let (status, shown) = watchdog.call("shop", "x-loop-plan: Free the port first\r\n");
+    assert_eq!((status, &shown["error"]["type"]), (423, &json!("loop_watchdog_cooldown")), "{shown}");
+    has_exactly(&shown["error"], "message type cooldown_until");
+    assert!(shown["error"]["cooldown_until"].as_str().unwrap().ends_with("000+00:00"), "{shown}");
     let (_, waiting) = watchdog.decide(resume, &json!({ "changed_plan": "Free the port first" }));
     assert_eq!((&waiting["paused"], &waiting["requires_changed_plan"]), (&json!(false), &json!(true)), "{waiting}");
     assert_eq!(waiting["required_plan_preview"], "Free the port first");
-    let (status, told) = watchdog.call("shop", "");
-    assert_eq!((status, &told["error"]["type"]), (428, &json!("loop_watchdog_plan_required")), "{told}");
-    has_exactly(&told["error"], "message type required_plan_preview");
-    assert_eq!(told["error"]["required_plan_preview"], "Free the port first");
+    let (status, shown) = watchdog.call("shop", "");
+    assert_eq!((status, &shown["error"]["type"]), (428, &json!("loop_watchdog_plan_required")), "{shown}");
+    has_exactly(&shown["error"], "message type required_plan_preview");
+    assert_eq!(shown["error"]["required_plan_preview"], "Free the port first");
     assert_eq!(watchdog.model.requests().len(), before, "nothing of this reached the model");
     assert_eq!(watchdog.call("shop", "x-loop-plan: Free the port first\r\n").0, 200);
     assert_eq!(watchdog.get("/v1/watchdog/status/shop").1["requires_changed_plan"], false);
@@ -351,8 +351,8 @@ fn an_incident_names_the_files_and_the_events_it_rests_on() {
         let kind = ["file_edit", "test_failure"][number % 2];
         let event = json!({ "type": kind, "id": format!("e{number}"), "summary": "boom", "files": files });
         let posted = json!({ "session": { "watchdog_session_id": "s" }, "event": event });
-        let (_, told) = watchdog.post("/v1/watchdog/events", &posted);
-        assert_eq!(told["paused"], number == 3, "two rounds, not fewer: {told}");
+        let (_, shown) = watchdog.post("/v1/watchdog/events", &posted);
+        assert_eq!(shown["paused"], number == 3, "two rounds, not fewer: {shown}");
     }
     let incident = &watchdog.get("/v1/watchdog/status/s").1["incident"];
     assert_eq!(incident["repeated_files"], files, "{incident}");
@@ -383,8 +383,8 @@ fn reported_rounds_have_a_ladder_of_their_own() {
             "at": "2026-01-31T12:00:00Z", "kind": kind });
         let more = json!({ "path": "a.py", "check": "test", "ok": false, "failing": ["test_pay"] });
         event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let (status, told) = watchdog.decide("/api/v1/events", &event);
-        assert_eq!(status, 200, "{told}");
+        let (status, shown) = watchdog.decide("/api/v1/events", &event);
+        assert_eq!(status, 200, "{shown}");
     }
     assert_eq!(watchdog.get("/v1/watchdog/status/own").1["paused"], false);
 }
@@ -415,8 +415,8 @@ fn the_loop_test_passes() {
         .arg(format!("http://{}", watchdog.serve.address()))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.contains("loop_watchdog_paused") && said.contains("passed:"), "{said}");
+    let output = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{output}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(output.contains("loop_watchdog_paused") && output.contains("passed:"), "{output}");
     assert_eq!(watchdog.model.requests().len(), 0, "no request reached the model");
 }

@@ -16,18 +16,18 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs `wait` and panics after [`PATIENCE`].
 pub(crate) fn within<T: Send + 'static>(what: &str, wait: impl FnOnce() -> T + Send + 'static) -> T {
-    let (tell, told) = channel();
-    std::thread::spawn(move || tell.send(wait()));
-    told.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}"))
+    let (run_text, shown) = channel();
+    std::thread::spawn(move || run_text.send(wait()));
+    shown.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
 /// Waits until the content of a file satisfies `enough`, and returns it.
 pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
-    let (tell, told) = channel();
+    let (run_text, shown) = channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reads by this process are not changes; the receiver may be gone at the end of the test.
         if !event.is_ok_and(|event| event.kind.is_access()) {
-            let _ = tell.send(());
+            let _ = run_text.send(());
         }
     })
     .unwrap();
@@ -39,7 +39,7 @@ pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
         if enough(&text) {
             return text;
         }
-        told.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{}: {error}: {text}", path.display()));
+        shown.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{}: {error}: {text}", path.display()));
     }
 }
 
@@ -81,13 +81,13 @@ fn processes_of(dir: &Path) -> Vec<rustix::process::Pid> {
 
 /// The output of a command.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) out: String,
     pub(crate) err: String,
     pub(crate) code: Option<i32>,
 }
 
-impl Said {
+impl CommandOutput {
     /// The only line of JSON it printed.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
@@ -176,11 +176,11 @@ impl World {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         self.run_with(args, b"")
     }
 
-    pub(crate) fn run_with(&self, args: &[&str], input: &[u8]) -> Said {
+    pub(crate) fn run_with(&self, args: &[&str], input: &[u8]) -> CommandOutput {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let output = std::thread::scope(|scope| {
@@ -190,7 +190,7 @@ impl World {
             });
             child.wait_with_output().unwrap()
         });
-        Said {
+        CommandOutput {
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
             code: output.status.code(),
@@ -198,18 +198,21 @@ impl World {
     }
 
     /// Runs a command and formats arguments, output and exit status as one text.
-    pub(crate) fn tell(&self, args: &[&str]) -> String {
-        self.tell_with(args, b"")
+    pub(crate) fn run_text(&self, args: &[&str]) -> String {
+        self.run_text_with(args, b"")
     }
 
-    pub(crate) fn tell_with(&self, args: &[&str], input: &[u8]) -> String {
-        let said = self.run_with(args, input);
-        let mut text = format!("$ belay {}\n{}", args.join(" "), said.out);
-        if !said.err.is_empty() {
-            text.push_str(&format!("-- stderr\n{}", said.err));
+    pub(crate) fn run_text_with(&self, args: &[&str], input: &[u8]) -> String {
+        let output = self.run_with(args, input);
+        let mut text = format!("$ belay {}\n{}", args.join(" "), output.out);
+        if !output.err.is_empty() {
+            text.push_str(&format!("-- stderr\n{}", output.err));
         }
-        if said.code != Some(0) {
-            text.push_str(&format!("-- exit {}\n", said.code.map_or("by signal".to_owned(), |code| code.to_string())));
+        if output.code != Some(0) {
+            text.push_str(&format!(
+                "-- exit {}\n",
+                output.code.map_or("by signal".to_owned(), |code| code.to_string())
+            ));
         }
         self.plain(&text)
     }

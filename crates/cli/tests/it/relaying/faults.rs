@@ -12,7 +12,7 @@ impl Relaying {
         let relaying = Self::start();
         let mut client = relaying.client();
         let _upstream = relaying.turn(&mut client, "", "c-1");
-        relaying.told("ses_1", 4);
+        relaying.event_kinds("ses_1", 4);
         assert_eq!(relaying.world.run(&["pause", "ses_1"]).code, Some(0));
         assert_eq!(relaying.world.run(&["stop"]).code, Some(0));
         let Self { world, serve, upstream } = relaying;

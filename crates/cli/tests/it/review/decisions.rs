@@ -1,6 +1,6 @@
 //! What a person decides about a task, and that only a person can.
 
-use super::project::{APPROVES, APPROVES_LATER, Ended, Project, said};
+use super::project::{APPROVES, APPROVES_LATER, Ended, Project, run_to_end};
 
 /// A task that has used its only round, with one open issue.
 fn with_open_issue() -> (Project, Ended) {
@@ -91,7 +91,7 @@ fn an_agent_decides_nothing() {
     ] {
         let mut command = project.world.command([&["review"], args].concat());
         command.env("CLAUDE_CODE_SESSION_ID", "0190aaaa-0000-7000-8000-000000000000");
-        let refused = said(command);
+        let refused = run_to_end(command);
         assert_eq!(refused.code, Some(1), "{args:?}: {refused:?}");
         let expected = format!("called by an agent (CLAUDE_CODE_SESSION_ID is set): belay review {}", args[0]);
         assert!(refused.err.contains(&expected), "{args:?}: {refused:?}");
@@ -121,8 +121,8 @@ fn builder_accepts_its_own_work(name: &str, refusal: &str) {
     );
     let reviewer = project.program("reviewer", APPROVES);
     let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer]);
-    let told = std::fs::read_to_string(project.out().join("said")).unwrap();
-    assert!(told.contains(refusal), "{told}");
+    let shown = std::fs::read_to_string(project.out().join("said")).unwrap();
+    assert!(shown.contains(refusal), "{shown}");
     assert_eq!(
         (ended.status(), ended.view["decisions"].as_array().unwrap().len()),
         ("Approved by reviewer after 1 round.", 0)
@@ -136,14 +136,14 @@ fn a_gate_decides_nothing() {
     let belay = env!("CARGO_BIN_EXE_belay");
     let builder = project.program("builder", "echo two > notes.txt");
     let reviewer = project.program("reviewer", APPROVES_LATER);
-    let said = project.out().join("said");
+    let output = project.out().join("said");
     let gate = format!(
         "for id in $(ls ~/.local/state/belay/reviews); do {belay} review answer $id --done; done > '{}' 2>&1; true",
-        said.display()
+        output.display()
     );
     let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer, "--rounds", "1", "--accept", &gate]);
-    let told = std::fs::read_to_string(said).unwrap();
-    assert!(told.contains("called by an agent (a program that Belay runs"), "{told}");
+    let shown = std::fs::read_to_string(output).unwrap();
+    assert!(shown.contains("called by an agent (a program that Belay runs"), "{shown}");
     assert_eq!((ended.code, ended.status()), (Some(5), "Issues are open after the only round."), "{ended:?}");
 }
 

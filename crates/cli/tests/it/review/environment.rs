@@ -39,7 +39,7 @@ fn programs_of_the_filing_shell_are_found() {
     let gate = "onlyhere < /dev/null";
     let mut filing = project.world.command(["review", "start", "Go", "--builder", &builder, "--reviewer", &reviewer]);
     filing.args(["--accept", gate]).env("PATH", format!("{tools}:/usr/bin:/bin"));
-    let ended = super::project::said(filing);
+    let ended = super::project::run_to_end(filing);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(project.runs("onlyhere"), 3);
     drop(serve);
@@ -74,7 +74,7 @@ fn a_task_filed_by_an_agent_is_not_part_of_its_session() {
     filing.args(["--accept", &gate]).env("REPLACED", "no").env("KEPT", "of the shell");
     let nested = ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CODEX_THREAD_ID", "BELAY_SESSION"];
     filing.envs(nested.map(|name| (name, "filed-by-an-agent")));
-    let ended = super::project::said(filing);
+    let ended = super::project::run_to_end(filing);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     for name in ["builder", "reviewer", "gate"] {
         for session in nested {
@@ -95,7 +95,7 @@ fn values_of_the_environment_are_in_one_private_file_only() {
     let reviewer = project.program("reviewer", APPROVES);
     let mut filing = project.world.command(["review", "start", "Go", "--detach", "--builder", &builder]);
     filing.args(["--reviewer", &reviewer, "--accept", "true"]).env("HOUSE_KEY", SECRET);
-    let filed = super::project::said(filing);
+    let filed = super::project::run_to_end(filing);
     let id = filed.out.trim();
     let ended = project.watch(id);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -106,13 +106,13 @@ fn values_of_the_environment_are_in_one_private_file_only() {
     let mut found = Vec::new();
     files_with(&project.world.state(), SECRET, &mut found);
     assert_eq!(found, [env.display().to_string()]);
-    for (what, said) in [
+    for (what, output) in [
         ("show", project.review(&["show", id, "--json"])),
         ("list", project.review(&["list", "--json"])),
         ("artifacts", project.review(&["artifacts", id, "env"])),
         ("sessions", project.world.run(&["sessions", "--json"])),
     ] {
-        assert!(!said.out.contains(SECRET) && !said.err.contains(SECRET), "{what}");
+        assert!(!output.out.contains(SECRET) && !output.err.contains(SECRET), "{what}");
     }
     for (path, expected) in [("", "200"), ("/artifacts/01-work-prompt.md", "200"), ("/artifacts/env", "404")] {
         let answer = serve.get(&format!("/api/v1/reviews/{id}{path}"));

@@ -246,7 +246,7 @@ fn a_landing_survives_a_kill() {
     release(&project);
     project.start_resident();
     // Git may still be at work for a moment, and holds its lock.
-    let landed = (0..1000).map(|_| project.review(&["land", ended.id()])).find(|said| said.code == Some(0));
+    let landed = (0..1000).map(|_| project.review(&["land", ended.id()])).find(|output| output.code == Some(0));
     let landed = landed.unwrap_or_else(|| panic!("{:?}", project.review(&["land", ended.id()])));
     assert!(landed.out.starts_with("merged as "), "{landed:?}");
     assert_eq!((project.read("notes.txt"), project.git(&["status", "--porcelain"])), ("two\n".into(), String::new()));

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
 
-use crate::world::{PATIENCE, Said, World, file_says, within};
+use crate::world::{CommandOutput, PATIENCE, World, file_says, within};
 
 /// Writes `two` into a file that says `one`, as the task asks.
 pub(super) const BUILDS: &str = "echo two > notes.txt; echo 'I changed notes.txt.'";
@@ -130,15 +130,15 @@ impl Project {
     }
 
     /// Runs `belay review` and fails the test if it hangs.
-    pub(super) fn review(&self, args: &[&str]) -> Said {
-        said(self.world.command([&["review"], args].concat()))
+    pub(super) fn review(&self, args: &[&str]) -> CommandOutput {
+        run_to_end(self.world.command([&["review"], args].concat()))
     }
 
     /// Runs `belay review`, which must succeed.
-    pub(super) fn ok(&self, args: &[&str]) -> Said {
-        let said = self.review(args);
-        assert_eq!(said.code, Some(0), "{args:?}: {said:?}");
-        said
+    pub(super) fn ok(&self, args: &[&str]) -> CommandOutput {
+        let output = self.review(args);
+        assert_eq!(output.code, Some(0), "{args:?}: {output:?}");
+        output
     }
 
     /// Files a task and waits for its end.
@@ -242,10 +242,10 @@ impl Ended {
 }
 
 /// The output of a command, which must end.
-pub(super) fn said(mut command: Command) -> Said {
+pub(super) fn run_to_end(mut command: Command) -> CommandOutput {
     let what = format!("{command:?}");
     let output = within(&what, move || command.output().unwrap());
-    Said {
+    CommandOutput {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
         code: output.status.code(),
