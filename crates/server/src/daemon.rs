@@ -17,13 +17,14 @@ use crate::alert_dispatcher;
 use crate::approvals::Approvals;
 use crate::audits::Audits;
 use crate::dashboard::OverviewCache;
+use crate::follower::LogFollower;
 use crate::hold_index::HoldWatcher;
 use crate::housekeeping::{self, HousekeepingConfig};
 use crate::http;
 use crate::instance_lock::{InstanceInfo, InstanceLock, LockOutcome, runtime_dir_lock};
 use crate::ipc_server::{BoundSocket, WorkerPool};
 use crate::listeners::{BoundListener, ListenError, Listeners};
-use crate::live::LiveHub;
+use crate::live::{LiveFeed, LiveHub};
 use crate::logins::Logins;
 use crate::needs::{NeedChanges, NeedWatcher};
 use crate::proxy_service::{self, EngineSupervisor};
@@ -219,6 +220,13 @@ impl Daemon {
                 .name("alerts".to_owned())
                 .spawn(move || alert_dispatcher::run(&shared, channels, needs))?
         };
+        let follower_thread = {
+            let shared = Arc::clone(&shared);
+            let follower = LogFollower::new(&shared.readers, vec![Box::new(LiveFeed(Arc::clone(&shared)))]);
+            std::thread::Builder::new().name("log-follower".to_owned()).spawn(move || {
+                follower.run(&shared.readers, shared.decisions.committer.commits(), &shared.lifecycle.shutdown);
+            })?
+        };
         Reviews::start(&shared);
         let served = runtime.block_on(serve(&shared, &relay, listeners, signals));
         shared.lifecycle.shutdown.set("the listener failed");
@@ -235,6 +243,11 @@ impl Daemon {
         }
         if session_files_thread.join().is_err() {
             tracing::error!("following session files panicked");
+        }
+        // It may rest until a commit.
+        shared.decisions.committer.commits().notify();
+        if follower_thread.join().is_err() {
+            tracing::error!("the follower of the log panicked");
         }
         if alerts.join().is_err() {
             tracing::error!("the alert dispatcher panicked");

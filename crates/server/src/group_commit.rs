@@ -265,7 +265,7 @@ struct CommitCounter {
 }
 
 impl CommitNotifier {
-    fn notify(&self) {
+    pub(crate) fn notify(&self) {
         let mut count = lock(&self.count);
         count.commits += 1;
         if count.followers > 0 {

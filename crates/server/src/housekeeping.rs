@@ -84,6 +84,7 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
             // A process with pending alerts is not idle: a delivery may be retried hours later.
             if plan.idle_exit.is_some_and(|idle| shared.lifecycle.is_idle(idle))
                 && !alert_dispatcher::has_pending_alerts(shared)
+                && !shared.live.has_clients()
                 // Otherwise the agent of a killed `belay run` could not reach its model.
                 && shared.runs.store.live_addresses().is_empty()
                 && !shared.reviews.is_busy()

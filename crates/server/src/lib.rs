@@ -25,6 +25,7 @@ mod audits;
 mod budget_cache;
 pub mod daemon;
 pub mod dashboard;
+mod follower;
 pub mod group_commit;
 mod history;
 mod hold_index;

@@ -1,25 +1,23 @@
 //! The live stream: which session changed. A page fetches what it shows of that session by itself.
 //!
-//! One thread follows the log while clients listen, and broadcasts what changed at most every [`BATCH_INTERVAL`], the
-//! newest event of each session, written once for all clients. Every client has a bounded queue; a client that falls
-//! behind is told to reload. None of this is on the path of a decision: the thread reads committed events with a reader
-//! of its own.
+//! While clients listen, the follower of the log hands over what was committed ([`crate::follower`]). It is broadcast as
+//! one batch: the newest event of each session, written once for all clients. Every client has a bounded queue; a client
+//! that falls behind is told to reload.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::body::Bytes;
 use belay_clock::now;
 use belay_core::Timestamp;
-use belay_store::{EventQuery, EventRow, Order, Store};
+use belay_store::{EventQuery, EventRow, Store};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
+use crate::follower::{self, EventKinds, LogEntry, LogSubscriber};
 use crate::state::DaemonState;
-use crate::sync::lock;
 
 /// Batches that a client may be behind.
 const QUEUE_LENGTH: usize = 64;
@@ -29,16 +27,6 @@ const MAX_REPLAY: usize = 512;
 
 /// Maximum number of clients, unless there are few connections. A browser needs one for all of its tabs.
 const MAX_CLIENTS: usize = 256;
-
-/// Shortest time between two batches. Waking 200 clients for every event made decisions 40 % slower; waking them ten
-/// times a second does not (`cargo xtask bench dashboard`).
-const BATCH_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Commits of other processes do not notify this one, so the store is also polled.
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
-
-/// Events read at a time.
-const PAGE: usize = 500;
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,7 +46,7 @@ pub(crate) struct LiveNotice {
 impl From<&EventRow> for LiveNotice {
     fn from(row: &EventRow) -> Self {
         Self {
-            position: u64::try_from(row.ord).unwrap_or(0),
+            position: follower::position(row),
             session: row.session.to_string(),
             seq: row.seq,
             kind: row.kind.clone(),
@@ -122,8 +110,6 @@ pub(crate) struct LiveHub {
     sender: broadcast::Sender<LiveBatch>,
     clients: AtomicUsize,
     max_clients: usize,
-    /// Whether the thread runs.
-    following: Mutex<bool>,
 }
 
 impl LiveHub {
@@ -133,13 +119,17 @@ impl LiveHub {
             sender: broadcast::channel(QUEUE_LENGTH).0,
             clients: AtomicUsize::new(0),
             max_clients: MAX_CLIENTS.min(max_connections / 2),
-            following: Mutex::new(false),
         }
     }
 
     /// Tells clients about a change that is not in the log.
     pub(crate) fn tell(&self, kind: &str) {
         self.tell_about("", kind);
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn has_clients(&self) -> bool {
+        self.sender.receiver_count() > 0
     }
 
     /// Tells clients about a change of something that is not in the log, such as `review:ID`.
@@ -159,34 +149,19 @@ pub(crate) struct LiveSubscription {
 
 impl Drop for LiveSubscription {
     fn drop(&mut self) {
+        self.state.lifecycle.mark_active();
         self.state.live.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Subscribes a client. `None` if there are too many. The first one reads the store.
+/// Subscribes a client. `None` if there are too many.
 pub(crate) fn subscribe(state: &Arc<DaemonState>) -> Option<LiveSubscription> {
     let hub = &state.live;
     if hub.clients.fetch_add(1, Ordering::Relaxed) >= hub.max_clients {
         hub.clients.fetch_sub(1, Ordering::Relaxed);
         return None;
     }
-    let subscription = LiveSubscription { batches: hub.sender.subscribe(), state: Arc::clone(state) };
-    let mut following = lock(&hub.following);
-    if !*following {
-        // Before the thread runs, so that nothing is missed until it does.
-        let position = state.readers.get().and_then(|store| newest_position(&*store)).ok();
-        let state = Arc::clone(state);
-        let thread = std::thread::Builder::new().name("live".to_owned()).spawn(move || follow(&state, position));
-        *following =
-            thread.map_err(|error| tracing::warn!(%error, "cannot follow the log for the live stream")).is_ok();
-    }
-    Some(subscription)
-}
-
-/// Position of the newest event in the log.
-pub(crate) fn newest_position(store: &dyn Store) -> belay_store::Result<u64> {
-    let query = EventQuery { order: Order::Last, limit: 1, ..EventQuery::default() };
-    Ok(store.events(&query)?.last().map_or(0, |row| u64::try_from(row.ord).unwrap_or(0)))
+    Some(LiveSubscription { batches: hub.sender.subscribe(), state: Arc::clone(state) })
 }
 
 /// What happened after a position, or `None` if that is too much: the client has to reload.
@@ -196,45 +171,22 @@ pub(crate) fn replay(store: &dyn Store, after: u64) -> belay_store::Result<Optio
     Ok((rows.len() <= MAX_REPLAY).then(|| LiveBatch::new(rows.iter().map(LiveNotice::from).collect())))
 }
 
-/// Broadcasts what is committed after a position until no client is left.
-fn follow(state: &DaemonState, mut position: Option<u64>) {
-    let mut seen = 0;
-    while !state.lifecycle.shutdown.is_set() {
-        {
-            let mut following = lock(&state.live.following);
-            if state.live.sender.receiver_count() == 0 {
-                *following = false;
-                return;
-            }
-        }
-        state.lifecycle.mark_active();
-        match broadcast_new(state, &mut position) {
-            Ok(PAGE) => continue,
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "cannot read the log for the live stream"),
-        }
-        // The first change after a rest is sent at once, those that follow it together.
-        std::thread::sleep(BATCH_INTERVAL);
-        seen = state.decisions.committer.commits().wait(seen, POLL_INTERVAL);
-    }
-}
+/// Broadcasts committed events while clients listen.
+pub(crate) struct LiveFeed(pub(crate) Arc<DaemonState>);
 
-/// Returns the number of events read.
-fn broadcast_new(state: &DaemonState, position: &mut Option<u64>) -> belay_store::Result<usize> {
-    let store = state.readers.get()?;
-    let after = match *position {
-        Some(after) => after,
-        None => newest_position(&*store)?,
-    };
-    *position = Some(after);
-    let rows = store.events(&EventQuery { after: Some(after), limit: PAGE, ..EventQuery::default() })?;
-    let batch = LiveBatch::new(rows.iter().map(LiveNotice::from).collect());
-    if let Some(newest) = batch.position() {
-        *position = Some(newest);
-        // Without a receiver nobody misses it.
-        let _ = state.live.sender.send(batch);
+impl LogSubscriber for LiveFeed {
+    fn kinds(&self) -> EventKinds {
+        match self.0.live.has_clients() {
+            true => EventKinds::All,
+            false => EventKinds::None,
+        }
     }
-    Ok(rows.len())
+
+    fn on_events(&self, events: &[&LogEntry]) {
+        let notices = events.iter().map(|entry| LiveNotice::from(entry.row())).collect();
+        // Without a receiver nobody misses it.
+        let _ = self.0.live.sender.send(LiveBatch::new(notices));
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use belay_config::EnvSnapshot;
 use belay_core::{Event, SessionKey};
@@ -20,6 +19,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::approvals;
+use crate::follower::{self, POLL_INTERVAL};
 use crate::intake::{self, Authority, store_error_to_ipc};
 use crate::listeners::OpenListener;
 use crate::operator;
@@ -199,9 +199,6 @@ fn observe(shared: &DaemonState, request: &ObserveRequest) -> ObserveResponse {
     ObserveResponse { answers: intake::observe_json(&shared.decisions.committer, events, Authority::Owner) }
 }
 
-/// Commits of other processes do not notify this one, so the store is also polled.
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
-
 /// Streams events of the log until the client disconnects or the process shuts down.
 pub(crate) fn stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) {
     if let Err(refusal) = try_stream_events(shared, stream, what) {
@@ -247,7 +244,7 @@ fn try_stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &Subsc
 }
 
 fn position(what: &SubscribeRequest, row: &belay_store::EventRow) -> u64 {
-    if what.session.is_some() { row.seq } else { u64::try_from(row.ord).unwrap_or(0) }
+    if what.session.is_some() { row.seq } else { follower::position(row) }
 }
 
 /// A subscriber sends nothing, so readable input means that it disconnected.

@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use super::api::{ApiQuery, parse_query};
 use super::blocking;
 use super::error::ApiError;
+use crate::follower::newest_position;
 use crate::live::{self, LiveBatch, LiveSubscription};
 use crate::state::DaemonState;
 
@@ -60,7 +61,7 @@ pub(super) async fn live(
         Some(after) => blocking(&shared, move |shared| Ok(live::replay(&*shared.readers.get()?, after)?)).await?,
         None => Some(LiveBatch::default()),
     };
-    let newest = blocking(&shared, |shared| Ok(live::newest_position(&*shared.readers.get()?)?)).await?;
+    let newest = blocking(&shared, |shared| Ok(newest_position(&*shared.readers.get()?)?)).await?;
     // What was committed since the replay comes with the first batch.
     let position = after.filter(|_| missed.is_some()).map_or(newest, |after| after.min(newest));
     let (sender, receiver) = mpsc::channel(MAX_BUFFERED);

@@ -36,8 +36,8 @@ use super::error::ApiError;
 use super::request_guard::Author;
 use super::{blocking, login};
 use crate::dashboard::{self, PageWindow};
+use crate::follower::newest_position;
 use crate::intake;
-use crate::live::newest_position;
 use crate::state::{ConfigSource, DaemonState};
 
 pub(super) fn routes() -> Router<Arc<DaemonState>> {
