@@ -11,6 +11,7 @@
 mod claude_compatible;
 mod condense;
 mod edited_files;
+mod encoder;
 pub(crate) mod event_builder;
 mod payload;
 
@@ -29,6 +30,7 @@ pub(crate) use claude_compatible::{CallEnding, Capabilities, ClaudeCompatible, s
 pub use condense::{EndScanner, condense};
 pub use edited_files::EditedFile;
 use edited_files::edited_files;
+pub use encoder::HookEncoder;
 pub(crate) use payload::{HookPayload, bounded_name, is_id, text_of};
 
 /// The payloads and replies of one agent's hooks.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::headless::HeadlessProtocol;
-use crate::hook::{HookPoint, HookProtocol};
+use crate::hook::{HookPoint, HookProtocol, ParsedHook};
 use crate::install::HookInstaller;
 use crate::launch::Launcher;
 use crate::registry::UserDirs;
@@ -47,9 +47,10 @@ pub struct AgentSpec {
 }
 
 impl HookSpec {
-    /// How long the agent waits for the hook of an event, by the agent's name for it.
-    pub fn timeout_of(&self, event: &str) -> Option<Duration> {
-        self.events.iter().find(|known| known.name == event).map(|known| known.timeout)
+    /// The event that a call belongs to. A payload may have another agent's name for it.
+    pub fn event_of(&self, parsed: &ParsedHook) -> Option<&'static HookEvent> {
+        let named = self.events.iter().find(|event| event.name == parsed.event);
+        named.or_else(|| self.events.iter().find(|event| event.point == parsed.point))
     }
 }
 

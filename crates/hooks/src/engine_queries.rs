@@ -23,7 +23,7 @@ pub fn is_held(engine: &dyn EngineAccess, session: &SessionKey) -> bool {
 }
 
 /// The session that the sub-agent `of` ultimately belongs to; `of` itself if it is not a sub-agent.
-pub(crate) fn root_session(engine: &dyn EngineAccess, of: &SessionKey) -> SessionKey {
+pub fn root_session(engine: &dyn EngineAccess, of: &SessionKey) -> SessionKey {
     let mut root = of.clone();
     for _ in 0..MAX_ANCESTORS {
         let Some(parent) = session(engine, &root).and_then(|row| row.parent) else { break };

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use belay_agents::hook::{
-    HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, PermissionPrompt, condense, resolve_agent,
+    HookEncoder, HookInput, HookPoint, HookReply, ParsedHook, PermissionPrompt, condense, resolve_agent,
 };
 use belay_core::event::{Body, Delivered, Source};
 use belay_core::{Effect, Event, EventOutcome, InterventionLevel, SessionKey, Timestamp, Verdict};
 use belay_engine::EngineAccess;
-use belay_ipc::{ApprovalTicket, HookRequest, HookResponse};
+use belay_ipc::{HookRequest, HookResponse, HookTicket};
 use belay_store::session::SessionRow;
 
 use crate::local_facts::{self, LocalFacts};
@@ -44,8 +44,9 @@ pub trait HookHost {
     /// Events that are recorded now.
     fn on_events(&self, _events: &[Event]) {}
 
-    /// Offers a permission prompt to a person. `None` leaves it to the agent's terminal.
-    fn offer(&self, _offer: ApprovalOffer) -> Option<ApprovalTicket> {
+    /// Offers a hook to whoever has something to say at its point, such as a person's answer to a permission prompt. With
+    /// a ticket, the hook waits; with `None` it says nothing. The hook itself waits for this call, so it must not.
+    fn offer(&self, _offer: HookOffer) -> Option<HookTicket> {
         None
     }
 }
@@ -53,20 +54,23 @@ pub trait HookHost {
 /// A hook process that decides by itself.
 impl HookHost for () {}
 
-/// A permission prompt that a person may answer in Belay.
+/// A hook that has nothing to say, and may wait for an answer. After a tool or a turn, its session may be held.
 #[derive(Debug)]
-pub struct ApprovalOffer {
+pub struct HookOffer {
     pub session: SessionKey,
-    /// The session itself, or the one that this sub-agent ultimately belongs to.
-    pub root: SessionKey,
-    pub prompt: PermissionPrompt,
+    /// Id of the call. A hook that repeats its call keeps it.
+    pub hook: String,
+    pub point: HookPoint,
+    /// What the agent asks a person to permit.
+    pub permission: Option<PermissionPrompt>,
     pub cwd: Option<String>,
+    /// When the hook process started.
     pub at: Timestamp,
     /// How long the agent waits for this hook.
     pub timeout: Duration,
-    /// Encodes the answer.
-    pub protocol: &'static dyn HookProtocol,
-    pub event: &'static str,
+    /// The hook runs in continuous integration, so there is no person to answer.
+    pub ci: bool,
+    pub encoder: HookEncoder,
 }
 
 /// Parses the payload, decides, and responds. Never fails: after a fault the agent continues.
@@ -113,16 +117,18 @@ pub fn handle_hook(
     let reason = stderr_of.and(reply.hold_reason()).unwrap_or_default().to_owned();
     // In continuous integration there is no person to wait for.
     let waits = interrupt.is_none() && !ask.ci && protocol.waits_while_held(&parsed, &reply);
-    // A held session stays held, and without a person nobody can answer.
-    let prompt = parsed.permission.take().filter(|_| verdict == Verdict::Go && say.is_empty() && !ask.ci);
-    let approval = prompt.zip(hooks.timeout_of(parsed.event)).and_then(|(prompt, timeout)| {
-        let (session, cwd) = (session.clone(), parsed.cwd.clone());
-        let root = engine_queries::root_session(engine, &session);
-        host.offer(ApprovalOffer { session, root, prompt, cwd, at: ask.at, timeout, protocol, event: parsed.event })
+    // A held session stays held, and a nudge is not mixed with anything.
+    let is_free = verdict == Verdict::Go && say.is_empty();
+    let permission = parsed.permission.take();
+    let may_wait = permission.is_some() || matches!(parsed.point, HookPoint::AfterTool | HookPoint::TurnEnd);
+    let ticket = hooks.event_of(&parsed).filter(|_| is_free && may_wait).and_then(|event| {
+        let (session, cwd, encoder) = (session.clone(), parsed.cwd.clone(), HookEncoder::new(protocol, &parsed));
+        let (hook, point, timeout) = (ask.id.clone(), parsed.point, event.timeout);
+        host.offer(HookOffer { session, hook, point, permission, cwd, at: ask.at, timeout, ci: ask.ci, encoder })
     });
     let wait_for = waits.then_some(session);
     let stdout = String::from_utf8(say).unwrap_or_default();
-    HookResponse { stdout, interrupt, stderr_of, reason, wait_for, approval }
+    HookResponse { stdout, interrupt, stderr_of, reason, wait_for, ticket }
 }
 
 /// The payload, condensed unless it is small. The hook process has condensed it, but other clients may not have.

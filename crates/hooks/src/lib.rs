@@ -38,6 +38,6 @@ pub mod process_chain;
 pub mod session_summary;
 mod tombstones;
 
-pub use engine_queries::is_held;
-pub use handler::{ApprovalOffer, HookHost, HookState, handle_hook};
+pub use engine_queries::{is_held, root_session};
+pub use handler::{HookHost, HookOffer, HookState, handle_hook};
 pub use process::config_problem_log;

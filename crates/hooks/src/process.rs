@@ -16,7 +16,7 @@ use std::time::Duration;
 use belay_config::{DiagnosticSink, DurationSetting, EnvSnapshot, Loader, PathArgs, Paths, Strictness};
 use belay_core::Timestamp;
 use belay_engine::{Engine, SpoolDir};
-use belay_ipc::{ApprovalTicket, Client, ClientError, HookRequest, HookResponse};
+use belay_ipc::{Client, ClientError, HookRequest, HookResponse, HookTicket};
 
 use crate::daemon_autostart::StartedBy;
 use crate::handler::{HookState, handle_hook};
@@ -82,7 +82,7 @@ pub fn run(args: &HookArgs) {
             {
                 return;
             }
-            let answer = response.approval.as_ref().and_then(|ticket| await_answer(&paths, ticket));
+            let answer = response.ticket.as_ref().and_then(|ticket| await_answer(&paths, ticket));
             print(answer.as_deref().unwrap_or(&response.stdout).as_bytes());
             if let Some(pid) = response.stderr_of {
                 write_to_stderr_of(pid, &response.reason);
@@ -200,9 +200,9 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, lo
     decide_in_process(env, paths, &request, absent.then_some(args), log)
 }
 
-/// Awaits a person's answer to a permission prompt. Any fault, and no answer, leave the prompt to the agent's terminal.
-fn await_answer(paths: &Paths, ticket: &ApprovalTicket) -> Option<String> {
-    // The agent waits for a person anyway: a busy machine must not lose the prompt that was offered.
+/// Awaits the answer of a ticket: what the hook prints. After any fault, and without an answer, the hook says nothing.
+fn await_answer(paths: &Paths, ticket: &HookTicket) -> Option<String> {
+    // The agent waits anyway: a busy machine must not lose the ticket.
     let mut client = Client::connect(paths, MAX_REQUEST_TIMEOUT).ok()?;
     client.set_timeout(Duration::from_millis(ticket.wait_ms) + ANSWER_GRACE);
     client.await_answer(&ticket.id).ok().map(|answer| answer.stdout).filter(|stdout| !stdout.is_empty())

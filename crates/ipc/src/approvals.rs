@@ -40,13 +40,13 @@ pub struct AnswerResponse {
 /// Parameters of [`Operation::AwaitAnswer`](crate::Operation::AwaitAnswer).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwaitAnswerRequest {
-    /// The approval.
+    /// The ticket.
     pub id: String,
 }
 
 /// Result of [`Operation::AwaitAnswer`](crate::Operation::AwaitAnswer).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwaitAnswerResponse {
-    /// For the hook's standard output; empty if nobody answered, so that the agent's terminal asks.
+    /// For the hook's standard output; empty if there is no answer, so that the agent continues as without Belay.
     pub stdout: String,
 }

@@ -53,16 +53,35 @@ pub struct HookResponse {
     /// A held session whose release the hook awaits before it responds, because no response ends the agent's turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_for: Option<SessionKey>,
-    /// A person may answer this permission prompt in Belay: the hook awaits the answer before the agent's terminal asks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub approval: Option<ApprovalTicket>,
+    /// The hook awaits an answer before it responds, such as a person's to a permission prompt. On the wire it has the
+    /// name that hooks of earlier versions read.
+    #[serde(rename = "approval", alias = "ticket", skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<HookTicket>,
 }
 
-/// Where the hook process awaits a person's answer.
+/// Where the hook process awaits an answer: a second connection that the resident process keeps until it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalTicket {
-    /// The approval, for [`Operation::AwaitAnswer`](crate::Operation::AwaitAnswer).
+#[serde(default)]
+pub struct HookTicket {
+    /// For [`Operation::AwaitAnswer`](crate::Operation::AwaitAnswer).
     pub id: String,
     /// How long to wait, in milliseconds.
     pub wait_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_understood_by_earlier_and_later_versions() {
+        let ticket = Some(HookTicket { id: "apr-1".to_owned(), wait_ms: 7 });
+        let response = HookResponse { ticket, ..HookResponse::default() };
+        let sent = serde_json::to_string(&response).unwrap();
+        assert_eq!(sent, r#"{"approval":{"id":"apr-1","wait_ms":7}}"#);
+        for name in ["approval", "ticket"] {
+            let received = sent.replace("approval", name);
+            assert_eq!(serde_json::from_str::<HookResponse>(&received).unwrap(), response);
+        }
+    }
 }

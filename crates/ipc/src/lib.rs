@@ -41,7 +41,7 @@ pub mod views;
 
 pub use approvals::{AnswerRequest, AnswerResponse, ApprovalsRequest, AwaitAnswerRequest, AwaitAnswerResponse};
 pub use client::{Client, ClientError, DisconnectEvent, DisconnectWatcher};
-pub use hook::{ApprovalTicket, HookRequest, HookResponse};
+pub use hook::{HookRequest, HookResponse, HookTicket};
 pub use lines::{Line, LineReader};
 pub use operations::{
     DecideRequest, EventResult, HealthView, ListenRequest, ListenResponse, LoginLinkResponse, LoginView,

@@ -40,8 +40,8 @@ pub enum Operation {
     Approvals(ApprovalsRequest),
     /// Answers a permission prompt: [`AnswerResponse`](crate::AnswerResponse).
     Answer(AnswerRequest),
-    /// Waits for a person's answer, in a hook process: [`AwaitAnswerResponse`](crate::AwaitAnswerResponse). The connection
-    /// serves nothing else afterwards.
+    /// Waits for the answer of a ticket, in a hook process: [`AwaitAnswerResponse`](crate::AwaitAnswerResponse). The
+    /// connection serves nothing else afterwards.
     AwaitAnswer(AwaitAnswerRequest),
     /// Starts, continues or ends a run of an agent through the proxy: [`RunResponse`].
     Run(Box<RunRequest>),

@@ -1,58 +1,62 @@
 //! Permission prompts of agents that a person may answer here instead of in the agent's terminal.
 //!
-//! A hook offers a prompt and awaits the answer on its own connection, which no thread serves meanwhile
-//! (`wait`). The first answer wins. Belay never answers by itself: without a person's answer the hook says
+//! A hook offers a prompt and gets a [ticket](crate::tickets), with which it awaits the answer. The first answer wins. Belay never answers by itself: without a person's answer the hook says
 //! nothing, and the agent's terminal asks as it would without Belay.
 
 mod registry;
-mod wait;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use belay_config::ApprovalsConfig;
-use belay_core::Event;
 use belay_core::event::{OperatorDecision, PermissionAnswer};
-use belay_hooks::{ApprovalOffer, is_held};
+use belay_core::{Event, SessionKey};
+use belay_hooks::{HookOffer, is_held};
 use belay_ipc::views::PendingApproval;
-use belay_ipc::{AnswerRequest, AnswerResponse, ApprovalTicket, DecideRequest, ErrorBody, ErrorCode};
+use belay_ipc::{AnswerRequest, AnswerResponse, DecideRequest, ErrorBody, ErrorCode, HookTicket};
 
 use crate::intake;
 use crate::state::DaemonState;
+use crate::tickets::{TIMEOUT_MARGIN, Tickets};
 use registry::Registry;
-
-pub(crate) use wait::answer_when_decided;
 
 /// The longest wait.
 const MAX_WAIT: Duration = Duration::from_secs(9 * 60);
-
-/// How much earlier than the agent's own timeout a wait ends.
-pub const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
 
 /// What a model reads if a person denies without a reason.
 const DENIED: &str = "A person denied this call through Belay.";
 
 /// The prompts that wait for an answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Approvals {
-    registry: Registry,
+    registry: Arc<Registry>,
 }
 
 impl Approvals {
+    pub(crate) fn new(tickets: Arc<Tickets>) -> Self {
+        Self { registry: Arc::new(Registry::new(tickets)) }
+    }
+
     /// The prompts that wait for an answer now, the oldest first.
     pub(crate) fn pending(&self) -> Vec<PendingApproval> {
         self.registry.pending(belay_clock::now())
     }
 
-    /// Offers a prompt to a person. `None` if approvals are off, or if the person could not be shown all of it.
-    pub(crate) fn offer(&self, offer: ApprovalOffer, config: &ApprovalsConfig) -> Option<ApprovalTicket> {
+    /// Whether this prompt waits for an answer.
+    pub(crate) fn is_pending(&self, id: &str) -> bool {
+        self.registry.is_pending(id)
+    }
+
+    /// Offers the prompt of a hook to a person. `None` if it has none, if approvals are off, or if the person could not be
+    /// shown all of it. `root` is the session that the hook's session ultimately belongs to.
+    pub(crate) fn offer(&self, offer: HookOffer, root: SessionKey, config: &ApprovalsConfig) -> Option<HookTicket> {
         let wait = config.wait.get().unwrap_or(MAX_WAIT).min(MAX_WAIT);
         let wait = wait.min(offer.timeout.checked_sub(TIMEOUT_MARGIN)?);
-        if !config.enabled || wait.is_zero() {
+        // Without a person nobody can answer.
+        if !config.enabled || offer.ci || wait.is_zero() {
             return None;
         }
-        let now = belay_clock::now();
-        let id = self.registry.add(offer, wait, now)?;
-        Some(ApprovalTicket { id, wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) })
+        self.registry.add(offer, root, wait, belay_clock::now())
     }
 
     /// Ends prompts that these events show to be answered in the terminal.

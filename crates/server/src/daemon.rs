@@ -35,6 +35,7 @@ use crate::reviews::Reviews;
 use crate::run_store::RunStore;
 use crate::session_files;
 use crate::state::{ConfigSource, DaemonState, Decisions, Lifecycle, Runs};
+use crate::tickets::Tickets;
 use crate::token::ApiToken;
 use crate::trial::GuidedTrial;
 use crate::write_throttle::WriteThrottle;
@@ -118,6 +119,7 @@ impl Daemon {
             hook_log(note);
         };
         let engine = belay_engine::open_with_fallback(&paths, &env, flags.clone(), Box::new(on_diagnostic));
+        let tickets = Arc::<Tickets>::default();
         let shared = Arc::new(DaemonState {
             decisions: Decisions::new(engine),
             runs: Runs::new(RunStore::load(&paths), http_listeners),
@@ -135,7 +137,8 @@ impl Daemon {
             throttle: WriteThrottle::default(),
             audits: Audits::new(&paths),
             quotas: Quotas::load(&paths),
-            approvals: Approvals::default(),
+            approvals: Approvals::new(Arc::clone(&tickets)),
+            tickets,
             reviews: Reviews::default(),
             need_changes: NeedChanges::default(),
             config: ConfigSource { paths: paths.clone(), env: env.clone(), flags },

@@ -88,6 +88,7 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
                 // Otherwise the agent of a killed `belay run` could not reach its model.
                 && shared.runs.store.live_addresses().is_empty()
                 && !shared.reviews.is_busy()
+                && shared.tickets.is_empty()
             {
                 shared.lifecycle.shutdown.set("idle");
                 return;

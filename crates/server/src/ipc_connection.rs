@@ -8,10 +8,10 @@ use std::time::Duration;
 use belay_ipc::lines::SHRINK_ABOVE_BYTES;
 use belay_ipc::{ErrorBody, ErrorCode, Line, LineReader, MAX_LINE_BYTES};
 
-use crate::approvals;
 use crate::ops::{self, AfterReply};
 use crate::request_memory::MeteredStream;
 use crate::state::DaemonState;
+use crate::tickets;
 
 /// A client that does not read its responses is disconnected after this.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,7 +48,7 @@ pub(crate) fn serve_connection(stream: UnixStream, shared: &Arc<DaemonState>) {
             }
         };
         if let AfterReply::AwaitAnswer(id) = next {
-            return approvals::answer_when_decided(shared, stream.into_inner(), id);
+            return tickets::respond_when_answered(shared, stream.into_inner(), id);
         }
         if let Err(error) = stream.get_mut().write_all(&out) {
             tracing::debug!(%error, "response not delivered");

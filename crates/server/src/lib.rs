@@ -54,18 +54,19 @@ mod session_files;
 pub mod shutdown;
 mod state;
 mod sync;
+mod tickets;
 mod tls_identity;
 pub mod token;
 mod trial;
 pub mod views;
 mod write_throttle;
 
-pub use approvals::TIMEOUT_MARGIN;
 pub use daemon::{Daemon, ServeError, ServeOptions};
 pub use intake::{Authority, decide, observe_json, requires_owner};
 pub use listeners::ListenError;
 pub use logins::revoke_stored as revoke_stored_logins;
 pub use reads::StoreRead;
+pub use tickets::TIMEOUT_MARGIN;
 
 /// The version of this build.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

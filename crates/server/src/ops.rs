@@ -6,11 +6,11 @@ use std::os::unix::net::UnixStream;
 use belay_config::EnvSnapshot;
 use belay_core::{Event, SessionKey};
 use belay_hooks::process_chain::ProcessChain;
-use belay_hooks::{ApprovalOffer, HookHost};
+use belay_hooks::{HookHost, HookOffer, root_session};
 use belay_ipc::protocol::parse_request;
 use belay_ipc::views::OverviewView;
 use belay_ipc::{
-    ApprovalTicket, ErrorBody, ErrorCode, HookRequest, HookResponse, ListenRequest, ListenResponse, ObserveRequest,
+    ErrorBody, ErrorCode, HookRequest, HookResponse, HookTicket, ListenRequest, ListenResponse, ObserveRequest,
     ObserveResponse, Operation, OverviewRequest, PROTOCOL_VERSION, PingResponse, Response, ResponseBody,
     RevokeLoginsResponse, SubscribeRequest, SubscribeResponse,
 };
@@ -37,7 +37,7 @@ pub(crate) enum AfterReply {
     Stop,
     /// Streams events of the log.
     Follow(SubscribeRequest),
-    /// Responds once a permission prompt is answered.
+    /// Responds once a ticket is answered.
     AwaitAnswer(String),
 }
 
@@ -168,8 +168,12 @@ impl HookHost for DaemonState {
         self.approvals.on_events(events);
     }
 
-    fn offer(&self, offer: ApprovalOffer) -> Option<ApprovalTicket> {
-        self.approvals.offer(offer, &self.config.approvals()?)
+    fn offer(&self, offer: HookOffer) -> Option<HookTicket> {
+        // The configuration is read for permissions only: other hooks are far more frequent.
+        offer.permission.as_ref()?;
+        let config = self.config.approvals()?;
+        let root = root_session(&self.decisions.committer, &offer.session);
+        self.approvals.offer(offer, root, &config)
     }
 }
 

@@ -32,6 +32,7 @@ use crate::request_memory::LargeRequests;
 use crate::reviews::Reviews;
 use crate::run_store::RunStore;
 use crate::shutdown::ShutdownFlag;
+use crate::tickets::Tickets;
 use crate::token::ApiToken;
 use crate::trial::GuidedTrial;
 use crate::write_throttle::WriteThrottle;
@@ -59,6 +60,7 @@ pub(crate) struct DaemonState {
     pub(crate) trial: GuidedTrial,
     pub(crate) audits: Audits,
     pub(crate) quotas: Quotas,
+    pub(crate) tickets: Arc<Tickets>,
     pub(crate) approvals: Approvals,
     pub(crate) reviews: Reviews,
     pub(crate) need_changes: NeedChanges,

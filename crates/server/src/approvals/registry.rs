@@ -1,19 +1,19 @@
 //! The open prompts and who answered the recent ones.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use belay_agents::hook::{HookProtocol, PermissionReply};
+use belay_agents::hook::{HookEncoder, PermissionReply};
 use belay_core::event::{ApprovalEnded, ApprovalEnding, Body, PermissionAnswer, Source};
 use belay_core::{Digest, Event, Excerpt, SessionKey, Timestamp};
-use belay_hooks::ApprovalOffer;
+use belay_hooks::HookOffer;
 use belay_ipc::views::PendingApproval;
-use belay_ipc::{ErrorBody, ErrorCode};
+use belay_ipc::{ErrorBody, ErrorCode, HookTicket};
 use sha2::{Digest as _, Sha256};
-use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use crate::sync::lock;
+use crate::tickets::{TicketEnd, Tickets};
 use crate::token::{random_hex, to_hex};
 
 /// Prompts that wait at once. Further ones are left to the terminal.
@@ -25,9 +25,6 @@ const MAX_PENDING_PER_SESSION: usize = 8;
 /// Digits of the hash that name a prompt: 64 bits.
 const ID_DIGITS: usize = 16;
 
-/// A hook waits for its answer right after the offer; one that does not come was ended.
-const MAX_UNAWAITED: Duration = Duration::from_secs(10);
-
 /// A person cannot judge a longer input at a glance, so the terminal shows it.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
@@ -38,8 +35,12 @@ const MAX_LOGGED_BYTES: usize = 256;
 const MAX_ENDED: usize = 128;
 const MAX_CALLS: usize = 256;
 
-#[derive(Debug, Default)]
-pub(super) struct Registry(Mutex<State>);
+#[derive(Debug)]
+pub(super) struct Registry {
+    /// Where the hooks of open prompts wait. No ticket is ended while the state is locked: its end locks it, too.
+    tickets: Arc<Tickets>,
+    state: Mutex<State>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -59,20 +60,9 @@ struct Pending {
     /// The session that counts it.
     root: SessionKey,
     call: Option<String>,
-    protocol: &'static dyn HookProtocol,
-    event: &'static str,
+    encoder: HookEncoder,
     /// The first answer, until it is recorded and delivered.
     claimed: Option<Ending>,
-    sender: Sender<String>,
-    offered_at: Timestamp,
-    /// Taken by the hook that waits.
-    receiver: Option<Receiver<String>>,
-}
-
-impl Pending {
-    fn is_awaited(&self) -> bool {
-        self.receiver.is_none()
-    }
 }
 
 /// How a prompt ended.
@@ -113,25 +103,18 @@ impl State {
         pending
     }
 
-    /// Ends every prompt for which `ending` returns something. Dropping its sender tells the hook.
-    fn end_if(&mut self, now: Timestamp, ending: impl Fn(&Pending) -> Option<ApprovalEnding>) {
+    /// Ends every prompt for which `ending` returns something, and returns their ids. Their hooks still wait.
+    fn end_if(&mut self, now: Timestamp, ending: impl Fn(&Pending) -> Option<ApprovalEnding>) -> Vec<String> {
+        let mut ended = Vec::new();
         for at in (0..self.pending.len()).rev() {
             // An answer that is being recorded has won.
             if self.pending[at].claimed.is_none()
                 && let Some(ending) = ending(&self.pending[at])
             {
-                self.end(at, Ending::Unanswered(ending), now);
+                ended.push(self.end(at, Ending::Unanswered(ending), now).view.id);
             }
         }
-    }
-
-    fn expire(&mut self, now: Timestamp) {
-        self.end_if(now, |pending| match &pending.receiver {
-            _ if now >= pending.view.until => Some(ApprovalEnding::TimedOut),
-            // The hook was ended before it could wait.
-            Some(_) if now.saturating_since(pending.offered_at) >= MAX_UNAWAITED => Some(ApprovalEnding::Abandoned),
-            _ => None,
-        });
+        ended
     }
 
     fn position(&self, id: &str) -> Option<usize> {
@@ -149,13 +132,24 @@ impl Pending {
 }
 
 impl Registry {
-    /// Adds a prompt and returns its id. `None` leaves it to the terminal.
+    pub(super) fn new(tickets: Arc<Tickets>) -> Self {
+        Self { tickets, state: Mutex::default() }
+    }
+
+    /// Adds a prompt and returns the ticket of its hook, whose id is the prompt's. `None` leaves it to the terminal.
     ///
     /// The person is shown the text as it is, secrets included: a redaction would also hide code next to a secret.
-    pub(super) fn add(&self, offer: ApprovalOffer, wait: Duration, now: Timestamp) -> Option<String> {
-        let ApprovalOffer { session, root, prompt, cwd, at, timeout: _, protocol, event } = offer;
+    pub(super) fn add(
+        self: &Arc<Self>,
+        offer: HookOffer,
+        root: SessionKey,
+        wait: Duration,
+        now: Timestamp,
+    ) -> Option<HookTicket> {
+        let HookOffer { session, permission, cwd, at, encoder, .. } = offer;
+        let prompt = permission?;
         // An agent that takes no answers does not wait for one.
-        protocol.encode_permission(event, PermissionReply::Allow)?;
+        encoder.permission(PermissionReply::Allow)?;
         if prompt.text.len() > MAX_TEXT_BYTES {
             return None;
         }
@@ -164,8 +158,9 @@ impl Registry {
         let place = cwd.as_deref().unwrap_or_default();
         let hash = hash(&[&nonce, &session.to_string(), &prompt.tool, &prompt.text, place, &at.to_string()]);
         let id = format!("apr-{}", &hash[..ID_DIGITS]);
-        let mut state = lock(&self.0);
-        state.expire(now);
+        let until = now + wait;
+        self.expire(now);
+        let mut state = lock(&self.state);
         let of_session = state.pending.iter().filter(|pending| pending.root == root).count();
         if state.pending.len() >= MAX_PENDING || of_session >= MAX_PENDING_PER_SESSION || state.position(&id).is_some()
         {
@@ -173,7 +168,6 @@ impl Registry {
         }
         let known = state.calls.iter().rev().find(|(of, key, _)| *of == session && *key == prompt.key);
         let call = prompt.call.or_else(|| known.map(|(_, _, call)| call.clone()));
-        let (sender, receiver) = oneshot::channel();
         let view = PendingApproval {
             id: id.clone(),
             session: session.to_string(),
@@ -182,56 +176,62 @@ impl Registry {
             cwd,
             hash,
             asked_at: at,
-            until: now + wait,
+            until,
         };
-        let receiver = Some(receiver);
-        state.pending.push(Pending {
-            view,
-            session,
-            root,
-            call,
-            protocol,
-            event,
-            claimed: None,
-            sender,
-            offered_at: now,
-            receiver,
+        state.pending.push(Pending { view, session, root, call, encoder, claimed: None });
+        drop(state);
+        let (registry, prompt) = (Arc::downgrade(self), id.clone());
+        let ticket = self.tickets.open(&id, until, now, move |end| {
+            let Some(registry) = registry.upgrade() else { return };
+            match end {
+                TicketEnd::TimedOut => registry.end(&prompt, ApprovalEnding::TimedOut, belay_clock::now()),
+                TicketEnd::Gone => registry.end(&prompt, ApprovalEnding::Abandoned, belay_clock::now()),
+                // Whoever released or answered it has ended the prompt.
+                TicketEnd::Released | TicketEnd::Written => {}
+            }
         });
-        Some(id)
+        if ticket.is_none() {
+            self.end(&id, ApprovalEnding::Abandoned, now);
+        }
+        ticket
+    }
+
+    /// Ends prompts that nobody answered in time, or whose hook did not come.
+    fn expire(&self, now: Timestamp) {
+        self.tickets.expire(now);
+        let is_over = |pending: &Pending| (now >= pending.view.until).then_some(ApprovalEnding::TimedOut);
+        lock(&self.state).end_if(now, is_over);
+    }
+
+    pub(super) fn is_pending(&self, id: &str) -> bool {
+        lock(&self.state).position(id).is_some()
     }
 
     /// The prompts that can be answered: a hook waits for each of them.
     pub(super) fn pending(&self, now: Timestamp) -> Vec<PendingApproval> {
-        let mut state = lock(&self.0);
-        state.expire(now);
-        let open = state.pending.iter().filter(|pending| pending.claimed.is_none() && pending.is_awaited());
-        open.map(|pending| pending.view.clone()).collect()
-    }
-
-    /// What the hook of this prompt waits for, and until when. `None` if the prompt has ended.
-    pub(super) fn receiver(&self, id: &str) -> Option<(Receiver<String>, Timestamp)> {
-        let mut state = lock(&self.0);
-        let at = state.position(id)?;
-        let pending = &mut state.pending[at];
-        Some((pending.receiver.take()?, pending.view.until))
+        self.expire(now);
+        let state = lock(&self.state);
+        let open = state.pending.iter().filter(|pending| pending.claimed.is_none());
+        open.filter(|pending| self.tickets.is_awaited(&pending.view.id)).map(|pending| pending.view.clone()).collect()
     }
 
     /// Ends a prompt that nobody has answered.
-    pub(super) fn end(&self, id: &str, ending: ApprovalEnding, now: Timestamp) {
-        lock(&self.0).end_if(now, |pending| (pending.view.id == id).then_some(ending));
+    fn end(&self, id: &str, ending: ApprovalEnding, now: Timestamp) {
+        lock(&self.state).end_if(now, |pending| (pending.view.id == id).then_some(ending));
     }
 
     /// The events about prompts that have ended without an answer since the last call.
     pub(super) fn take_unrecorded(&self, now: Timestamp) -> Vec<Event> {
-        let mut state = lock(&self.0);
-        state.expire(now);
+        self.expire(now);
+        let mut state = lock(&self.state);
         std::mem::take(&mut state.unrecorded)
     }
 
     /// Remembers calls, and ends prompts whose call has a result, or whose turn is over.
     pub(super) fn on_events(&self, events: &[Event], now: Timestamp) {
-        let mut state = lock(&self.0);
-        state.expire(now);
+        self.expire(now);
+        let mut state = lock(&self.state);
+        let mut ended = Vec::new();
         for event in events {
             if let Body::ToolCalled(called) = &event.body
                 && let Some(call) = &called.call
@@ -241,13 +241,15 @@ impl Registry {
                 }
                 state.calls.push_back((event.session.clone(), called.action.key, call.clone()));
             }
-            state.end_if(now, |pending| {
+            ended.extend(state.end_if(now, |pending| {
                 if event.session != pending.session {
                     return None;
                 }
                 ending_shown_by(&event.body, pending.call.as_deref())
-            });
+            }));
         }
+        drop(state);
+        ended.iter().for_each(|id| self.tickets.release(id));
     }
 
     /// Makes this answer the first one. It counts once it is delivered; a dropped claim leaves the prompt open.
@@ -259,8 +261,8 @@ impl Registry {
         by: &str,
         now: Timestamp,
     ) -> Result<Claim<'_>, ErrorBody> {
-        let mut state = lock(&self.0);
-        state.expire(now);
+        self.expire(now);
+        let mut state = lock(&self.state);
         let Some(at) = state.position(id) else {
             let ended = state.ended.iter().rev().find(|(ended, _)| ended == id);
             return Err(ended.map_or_else(|| unknown(id), |(_, ending)| too_late(id, ending)));
@@ -270,7 +272,7 @@ impl Registry {
             return Err(too_late(id, first));
         }
         // The hook did not get the offer in time, and the terminal asks.
-        if !pending.is_awaited() {
+        if !self.tickets.is_awaited(id) {
             return Err(unknown(id));
         }
         if hash.len() < ID_DIGITS || !pending.view.hash.starts_with(hash) {
@@ -312,25 +314,28 @@ impl Claim<'_> {
     /// Ends the prompt without an answer, because its session is held: the hook says nothing.
     pub(super) fn withhold(mut self) {
         self.ended = true;
-        let mut state = lock(&self.registry.0);
+        let mut state = lock(&self.registry.state);
         if let Some(at) = state.position(&self.id) {
             state.end(at, Ending::Unanswered(ApprovalEnding::SessionHeld), belay_clock::now());
         }
+        drop(state);
+        self.registry.tickets.release(&self.id);
     }
 
     /// Tells the agent and returns what was answered; `None` if its hook is gone. `reason` is for a denial.
     pub(super) fn deliver(mut self, reason: &str) -> Option<PendingApproval> {
         self.ended = true;
-        let mut state = lock(&self.registry.0);
-        let at = state.position(&self.id)?;
-        let now = belay_clock::now();
-        let Pending { view, protocol, event, sender, .. } = state.end(at, self.ending.clone(), now);
+        let Pending { view, encoder, .. } = {
+            let mut state = lock(&self.registry.state);
+            let at = state.position(&self.id)?;
+            state.end(at, self.ending.clone(), belay_clock::now())
+        };
         let reply = match self.answer {
             PermissionAnswer::Allow => PermissionReply::Allow,
             PermissionAnswer::Deny => PermissionReply::Deny(reason),
         };
-        let stdout = protocol.encode_permission(event, reply).map(|reply| reply.to_string()).unwrap_or_default();
-        sender.send(stdout).ok().map(|()| view)
+        let stdout = encoder.permission(reply).unwrap_or_default();
+        self.registry.tickets.answer(&self.id, stdout).then_some(view)
     }
 }
 
@@ -339,7 +344,7 @@ impl Drop for Claim<'_> {
         if self.ended {
             return;
         }
-        let mut state = lock(&self.registry.0);
+        let mut state = lock(&self.registry.state);
         if let Some(at) = state.position(&self.id) {
             state.pending[at].claimed = None;
         }

@@ -1,7 +1,6 @@
 //! The offered text holds every character of what will run, or the prompt is not offered.
 
-use belay_agents::hook::{HookInput, condense, resolve_agent};
-use belay_core::SessionKey;
+use belay_agents::hook::{HookEncoder, HookInput, condense, resolve_agent};
 use belay_core::redact::redact;
 use serde_json::{Value, json};
 
@@ -20,7 +19,7 @@ fn prompt_payload(agent: &str, tool: &str, input: &Value) -> Value {
     }
 }
 
-fn parse(agent: &str, payload: &Value) -> Option<ApprovalOffer> {
+fn parse(agent: &str, payload: &Value) -> Option<HookOffer> {
     let hooks = resolve_agent(agent, b"{}").unwrap().hooks.unwrap();
     // As the hook process and the resident process read it.
     let payload = condense(payload.to_string().as_bytes()).unwrap();
@@ -28,11 +27,20 @@ fn parse(agent: &str, payload: &Value) -> Option<ApprovalOffer> {
     let at = belay_clock::now();
     let mut parsed = hooks.protocol.parse(&HookInput { id: "h1", event, payload: &payload, at, exit_code: None })?;
     assert!(!parsed.events.is_empty(), "the agent asks");
-    let prompt = parsed.permission.take()?;
-    let (session, cwd) = (parsed.session.clone().unwrap(), parsed.cwd.clone());
-    let timeout = hooks.timeout_of(parsed.event).unwrap();
-    let (protocol, event, root) = (hooks.protocol, parsed.event, session.clone());
-    Some(ApprovalOffer { session, root, prompt, cwd, at, timeout, protocol, event })
+    let permission = Some(parsed.permission.take()?);
+    let (session, cwd, point) = (parsed.session.clone().unwrap(), parsed.cwd.clone(), parsed.point);
+    let timeout = hooks.event_of(&parsed).unwrap().timeout;
+    let (hook, encoder) = ("h1".to_owned(), HookEncoder::new(hooks.protocol, &parsed));
+    Some(HookOffer { session, hook, point, permission, cwd, at, timeout, ci: false, encoder })
+}
+
+fn approvals() -> (Arc<Tickets>, Approvals) {
+    let tickets = Arc::<Tickets>::default();
+    (Arc::clone(&tickets), Approvals::new(tickets))
+}
+
+fn config(wait: &str) -> ApprovalsConfig {
+    ApprovalsConfig { enabled: true, wait: wait.parse().unwrap() }
 }
 
 /// What a person is shown; `None` if the terminal asks.
@@ -42,10 +50,10 @@ fn shown(agent: &str, tool: &str, input: &Value) -> Option<String> {
 
 fn shown_of(agent: &str, payload: &Value) -> Option<String> {
     let offer = parse(agent, payload)?;
-    let approvals = Approvals::default();
-    let config = ApprovalsConfig { enabled: true, wait: "60s".parse().unwrap() };
-    let ticket = approvals.offer(offer, &config)?;
-    let _hook = approvals.registry.receiver(&ticket.id).unwrap();
+    let (tickets, approvals) = approvals();
+    let root = offer.session.clone();
+    let ticket = approvals.offer(offer, root, &config("60s"))?;
+    let _hook = tickets.take(&ticket.id).unwrap();
     let [view] = &approvals.pending()[..] else { panic!("one prompt") };
     Some(view.text.clone())
 }
@@ -252,10 +260,29 @@ fn the_offer_names_session_tool_and_directory_as_they_are() {
     let mut payload = prompt_payload("claude-code", "mcp__a\n__b", &json!({ "command": "ls" }));
     payload["cwd"] = json!("/w/API_KEY=hunter2;x\nrm");
     let offer = parse("claude-code", &payload).unwrap();
-    let approvals = Approvals::default();
-    let id = approvals.registry.add(offer, Duration::from_secs(60), belay_clock::now()).unwrap();
-    let _hook = approvals.registry.receiver(&id).unwrap();
+    let (tickets, approvals) = approvals();
+    let ticket = approvals.offer(offer, SessionKey::new("claude-code", "s1"), &config("60s")).unwrap();
+    let _hook = tickets.take(&ticket.id).unwrap();
     let view = approvals.pending().remove(0);
     assert_eq!(view.session, SessionKey::new("claude-code", "s1").to_string());
     assert_eq!((view.tool.as_str(), view.cwd.as_deref()), ("mcp__a\n__b", Some("/w/API_KEY=hunter2;x\nrm")));
+}
+
+#[test]
+fn a_hook_is_not_made_to_wait_without_a_person_or_time() {
+    let payload = prompt_payload("claude-code", "Bash", &json!({ "command": "ls" }));
+    let ticket = |change: fn(&mut HookOffer), config: &ApprovalsConfig| {
+        let mut offer = parse("claude-code", &payload).unwrap();
+        change(&mut offer);
+        let root = offer.session.clone();
+        approvals().1.offer(offer, root, config)
+    };
+    let wait = ticket(|_| {}, &config("60s")).unwrap().wait_ms;
+    assert!((59_000..=60_000).contains(&wait), "{wait}");
+    let short = ticket(|offer| offer.timeout = Duration::from_secs(10), &config("60s")).unwrap();
+    assert!((4_000..=5_000).contains(&short.wait_ms), "it ends before the agent gives the hook up");
+    assert_eq!(ticket(|offer| offer.timeout = TIMEOUT_MARGIN, &config("60s")), None);
+    assert_eq!(ticket(|offer| offer.ci = true, &config("60s")), None, "in continuous integration");
+    assert_eq!(ticket(|offer| offer.permission = None, &config("60s")), None, "nothing is asked");
+    assert_eq!(ticket(|_| {}, &ApprovalsConfig { enabled: false, ..config("60s") }), None);
 }
