@@ -8,6 +8,7 @@ mod damage;
 mod files;
 mod holding;
 mod nudging;
+mod offering;
 mod rollouts;
 mod scene;
 mod sub_agents;

@@ -6,7 +6,7 @@ use std::path::Path;
 use belay_core::event::OperatorDecision;
 use belay_core::{SessionKey, Timestamp};
 use belay_engine::{Engine, EngineOptions};
-use belay_hooks::{HookState, handle_hook};
+use belay_hooks::{HookHost, HookState, handle_hook};
 use belay_ipc::{HookRequest, HookResponse};
 use belay_store::{Access, StoreUrl};
 use serde_json::value::to_raw_value;
@@ -65,7 +65,11 @@ impl Scene {
     }
 
     pub(crate) fn give(&mut self, ask: &HookRequest) -> HookResponse {
-        handle_hook(&self.desk, &self.engine, ask, &())
+        self.give_to(ask, &())
+    }
+
+    pub(crate) fn give_to(&mut self, ask: &HookRequest, host: &dyn HookHost) -> HookResponse {
+        handle_hook(&self.desk, &self.engine, ask, host)
     }
 
     /// What the resident process does every second.
