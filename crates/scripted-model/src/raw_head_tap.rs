@@ -23,15 +23,15 @@ struct CapturedHead {
 
 impl Head {
     fn hear(&self, bytes: &[u8]) {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if heard.complete {
+        let mut head = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if head.complete {
             return;
         }
-        let from = heard.bytes.len().saturating_sub(3);
-        heard.bytes.extend_from_slice(bytes);
-        if let Some(end) = memmem::find(&heard.bytes[from..], b"\r\n\r\n") {
-            heard.bytes.truncate(from + end + 4);
-            heard.complete = true;
+        let from = head.bytes.len().saturating_sub(3);
+        head.bytes.extend_from_slice(bytes);
+        if let Some(end) = memmem::find(&head.bytes[from..], b"\r\n\r\n") {
+            head.bytes.truncate(from + end + 4);
+            head.complete = true;
         }
     }
 

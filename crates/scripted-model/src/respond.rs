@@ -128,14 +128,14 @@ impl Asked<'_> {
         let answer = |text, calls| Answer { ids, model: self.model(), text, calls, usage };
         let prepared = match turn.reply {
             Reply::Say { text, calls } => match self.plan(&calls, tools, ids) {
-                Ok(calls) => self.say(kind, answer(text, calls), None),
+                Ok(calls) => self.respond_with(kind, answer(text, calls), None),
                 Err(no_tool) => {
                     let error = Prepared::error(Some(self.api), kind, 400, &no_tool.to_string());
                     Prepared { complaint: Some(no_tool.to_string()), ..error }
                 }
             },
             Reply::StreamError { text, code, message } => {
-                self.say(kind, answer(text, vec![]), Some(Failure { code, message }))
+                self.respond_with(kind, answer(text, vec![]), Some(Failure { code, message }))
             }
             Reply::Http { status, headers, body } => {
                 let mut prepared = match body {
@@ -169,7 +169,7 @@ impl Asked<'_> {
         self.body["model"].as_str().or_else(in_path).unwrap_or("scripted-model").to_owned()
     }
 
-    fn say(&self, kind: Kind, answer: Answer, failure: Option<Failure>) -> Prepared {
+    fn respond_with(&self, kind: Kind, answer: Answer, failure: Option<Failure>) -> Prepared {
         let calls = answer.calls.clone();
         let request_id = answer.ids.id("req_", 0);
         let streamed = wants_stream(self.path, self.body);

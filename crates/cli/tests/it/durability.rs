@@ -9,7 +9,7 @@ use belay_ipc::{Client, DecideRequest, EventResult};
 use belay_store::{Access, EventQuery, StoreUrl};
 
 use crate::resident::Serve;
-use crate::world::{PATIENCE, World};
+use crate::world::{TEST_TIMEOUT, World};
 
 const KILLS: usize = 50;
 const WRITERS: usize = 8;
@@ -47,8 +47,8 @@ impl Trial {
 
     fn wait(&self, what: &str, is_so: impl Fn(&Now) -> bool) -> Now {
         let now = self.now.lock().unwrap();
-        let (now, waited) = self.changed.wait_timeout_while(now, PATIENCE, |now| !is_so(now)).unwrap();
-        assert!(!waited.timed_out(), "{what} did not happen in {PATIENCE:?}");
+        let (now, waited) = self.changed.wait_timeout_while(now, TEST_TIMEOUT, |now| !is_so(now)).unwrap();
+        assert!(!waited.timed_out(), "{what} did not happen in {TEST_TIMEOUT:?}");
         *now
     }
 }
@@ -65,7 +65,7 @@ fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
             return promised;
         }
         lives = now.lives;
-        let Ok(mut client) = Client::connect(&world.paths(), PATIENCE) else { continue };
+        let Ok(mut client) = Client::connect(&world.paths(), TEST_TIMEOUT) else { continue };
         loop {
             number += 1;
             let own = SessionKey::new("claude-code", format!("writer-{writer}-{generation}"));

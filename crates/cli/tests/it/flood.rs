@@ -12,7 +12,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::resident::Serve;
-use crate::world::{PATIENCE, World};
+use crate::world::{TEST_TIMEOUT, World};
 
 const BATCH: usize = 40;
 const EVENTS_PER_SESSION: usize = 60;
@@ -69,7 +69,7 @@ impl Flood {
     }
 
     fn write_one(&self, world: &World, connection: usize, interval: Duration) -> Written {
-        let mut client = Client::connect(&world.paths(), PATIENCE).unwrap();
+        let mut client = Client::connect(&world.paths(), TEST_TIMEOUT).unwrap();
         let mut written = Written::default();
         let mut next = Instant::now();
         let end = next + self.time;
@@ -188,11 +188,11 @@ fn assert_nothing_is_lost(world: &World, written: &Written) -> Comparison {
 
 #[test]
 fn a_flood_is_pruned_without_waiting_for_a_tick() {
-    let flood = Flood { max_bytes: 4 << 20, connections: 2, rate: 1_000_000, batches: 150, time: PATIENCE };
+    let flood = Flood { max_bytes: 4 << 20, connections: 2, rate: 1_000_000, batches: 150, time: TEST_TIMEOUT };
     let world = World::alone();
     let serve = flood.serve(&world, "1h");
     let written = flood.write(&world);
-    assert!(shrinks_to(&world, flood.max_bytes, PATIENCE) < PATIENCE, "{} bytes", bytes(&world));
+    assert!(shrinks_to(&world, flood.max_bytes, TEST_TIMEOUT) < TEST_TIMEOUT, "{} bytes", bytes(&world));
     let found = assert_nothing_is_lost(&world, &written);
     let acknowledged: usize = written.sessions.values().map(|session| session.events).sum();
     assert!(found.events < acknowledged / 2, "the flood was larger than the limit: {found:?}");
@@ -215,7 +215,7 @@ mod soak {
 
     /// Sends a hook call every 20 ms, as agents do meanwhile.
     fn call_hooks(world: &World, is_over: &AtomicBool) -> Vec<Duration> {
-        let mut client = Client::connect(&world.paths(), PATIENCE).unwrap();
+        let mut client = Client::connect(&world.paths(), TEST_TIMEOUT).unwrap();
         let mut waits = Vec::new();
         while !is_over.load(Ordering::Relaxed) {
             let payload = json!({

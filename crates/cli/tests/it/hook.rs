@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use crate::resident::{Serve, wait_for_events};
-use crate::world::{CommandOutput, PATIENCE, World, file_says, within};
+use crate::world::{CommandOutput, TEST_TIMEOUT, World, file_says, within};
 
 /// Hooks that do not start a resident process: tests start their own.
 pub(crate) fn alone() -> World {
@@ -274,7 +274,7 @@ fn large_payloads_do_not_stay_in_the_memory_of_the_resident_process() {
         for number in 0..8 {
             let (payload, world) = (payload.clone(), &world);
             scope.spawn(move || {
-                let mut client = belay_ipc::Client::connect(&world.paths(), PATIENCE).unwrap();
+                let mut client = belay_ipc::Client::connect(&world.paths(), TEST_TIMEOUT).unwrap();
                 let (id, agent) = (format!("hook-{number}"), "claude-code".to_owned());
                 client.hook(&belay_ipc::HookRequest { id, agent, payload, ..Default::default() }).unwrap();
             });

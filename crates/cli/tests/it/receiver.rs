@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::world::PATIENCE;
+use crate::world::TEST_TIMEOUT;
 
 /// One request: its head and its body.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Receiver {
     }
 
     pub(crate) fn next(&self) -> Request {
-        self.requests.recv_timeout(PATIENCE).expect("a request")
+        self.requests.recv_timeout(TEST_TIMEOUT).expect("a request")
     }
 
     /// Received requests that the test has not read.

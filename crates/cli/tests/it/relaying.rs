@@ -10,7 +10,7 @@ use belay_ipc::RunRequest;
 use belay_store::{Access, StoreUrl};
 
 use crate::resident::{Serve, client, wait_for_events};
-use crate::world::{PATIENCE, World, within};
+use crate::world::{TEST_TIMEOUT, World, within};
 
 mod faults;
 
@@ -79,7 +79,7 @@ struct Wire(TcpStream);
 
 impl Wire {
     fn new(stream: TcpStream) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         Self(stream)
     }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::http::{body, status};
 use crate::resident::{Serve, http};
-use crate::world::{PATIENCE, World, call, lines};
+use crate::world::{TEST_TIMEOUT, World, call, lines};
 
 /// `belay serve` for other machines, with its certificate.
 pub(crate) struct Remote {
@@ -38,7 +38,7 @@ impl Remote {
 
     pub(crate) fn connect(&self) -> StreamOwned<ClientConnection, TcpStream> {
         let tcp = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+        tcp.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         StreamOwned::new(ClientConnection::new(Arc::clone(&self.tls), name).unwrap(), tcp)
     }

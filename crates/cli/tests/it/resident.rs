@@ -9,7 +9,7 @@ use belay_core::SessionKey;
 use belay_ipc::{Client, SubscribeRequest};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use crate::world::{PATIENCE, World, within};
+use crate::world::{TEST_TIMEOUT, World, within};
 
 /// `belay serve`, ready. Killed when dropped.
 #[derive(Debug)]
@@ -62,7 +62,8 @@ impl Serve {
 
     /// Waits for a line on standard error.
     pub(crate) fn complains(&self, of: &str) {
-        while !self.complaints.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{of}: {error}")).contains(of) {}
+        while !self.complaints.recv_timeout(TEST_TIMEOUT).unwrap_or_else(|error| panic!("{of}: {error}")).contains(of) {
+        }
     }
 
     /// Kills it.
@@ -98,7 +99,7 @@ impl Serve {
 /// One HTTP exchange.
 pub(crate) fn http(address: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
@@ -134,5 +135,5 @@ pub(crate) fn wait_for_events(world: &World, agent: &str, session: &str, kinds: 
 }
 
 pub(crate) fn client(world: &World) -> Client {
-    Client::connect(&world.paths(), PATIENCE).unwrap()
+    Client::connect(&world.paths(), TEST_TIMEOUT).unwrap()
 }

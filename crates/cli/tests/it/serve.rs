@@ -9,7 +9,7 @@ use belay_ipc::Client;
 use rustix::process::Signal;
 
 use crate::resident::{Serve, client, wait_for_events};
-use crate::world::{PATIENCE, World, call, file_says, lines};
+use crate::world::{TEST_TIMEOUT, World, call, file_says, lines};
 
 #[test]
 fn it_says_where_it_is_and_leaves_when_asked() {
@@ -392,7 +392,7 @@ fn garbage_on_the_socket_is_answered_and_harms_nobody() {
     let mut half = UnixStream::connect(world.paths().socket()).unwrap();
     half.write_all(b"{\"op\":\"observe\",\"params\":{\"ev").unwrap();
     half.shutdown(Shutdown::Write).unwrap();
-    half.set_read_timeout(Some(PATIENCE)).unwrap();
+    half.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     assert_eq!(half.read(&mut [0]).unwrap(), 0, "it is let go without an answer");
     assert_eq!(client(&world).status(false).unwrap().connections, 2);
     drop(serve);

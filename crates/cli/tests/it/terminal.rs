@@ -13,7 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::run::{Leaves, with_program};
-use crate::world::{PATIENCE, within};
+use crate::world::{TEST_TIMEOUT, within};
 
 /// The controlling side of a pseudo-terminal.
 pub(crate) struct Terminal {
@@ -51,7 +51,7 @@ impl Terminal {
 
     /// The output up to and including `end`.
     pub(crate) fn shows(&mut self, end: &str) -> String {
-        let patience = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
+        let patience = Timespec { tv_sec: TEST_TIMEOUT.as_secs().cast_signed(), tv_nsec: 0 };
         loop {
             if let Some(at) = self.shown.find(end) {
                 let rest = self.shown.split_off(at + end.len());
@@ -165,9 +165,9 @@ fn what_another_process_sends_to_us_alone_comes_once_too() {
     let (mut terminal, line) = Terminal::new(24, 80);
     let child = start(world.command(["run", "--quiet", "thing"]), line, None);
     terminal.shows("ready\r\n");
-    for (signal, wait_for_events) in [(Signal::INT, "heard INT\r\n"), (Signal::QUIT, "heard QUIT\r\n")] {
+    for (signal, expected) in [(Signal::INT, "heard INT\r\n"), (Signal::QUIT, "heard QUIT\r\n")] {
         kill_process(Pid::from_child(&child), signal).unwrap();
-        assert_eq!(terminal.shows("\r\n"), wait_for_events);
+        assert_eq!(terminal.shows("\r\n"), expected);
     }
     has_heard(&mut terminal, child, 2);
 }

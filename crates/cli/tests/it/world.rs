@@ -12,13 +12,13 @@ use notify::{RecursiveMode, Watcher};
 use regex::Regex;
 
 /// Timeout of every wait. Only a hang reaches it: a fast machine needs less than 20 s.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Runs `wait` and panics after [`PATIENCE`].
+/// Runs `wait` and panics after [`TEST_TIMEOUT`].
 pub(crate) fn within<T: Send + 'static>(what: &str, wait: impl FnOnce() -> T + Send + 'static) -> T {
     let (run_text, shown) = channel();
     std::thread::spawn(move || run_text.send(wait()));
-    shown.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}"))
+    shown.recv_timeout(TEST_TIMEOUT).unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
 /// Waits until the content of a file satisfies `enough`, and returns it.
@@ -39,7 +39,7 @@ pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
         if enough(&text) {
             return text;
         }
-        shown.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{}: {error}: {text}", path.display()));
+        shown.recv_timeout(TEST_TIMEOUT).unwrap_or_else(|error| panic!("{}: {error}: {text}", path.display()));
     }
 }
 

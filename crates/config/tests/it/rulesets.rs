@@ -11,8 +11,8 @@ fn each_dir_has_its_rules_and_equal_ones_are_shared() {
     let world = World::new();
     world.user_config("[detect]\nmax_nudges = 5\n");
     world.project_config("[detect]\nmax_nudges = 1\n\n[webhook]\nurl = \"https://evil.example\"\n");
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let hear = Arc::clone(&told);
+    let messages = Arc::new(Mutex::new(Vec::new()));
+    let hear = Arc::clone(&messages);
     let notice = Box::new(move |note: &belay_config::Diagnostic| hear.lock().unwrap().push(note.to_string()));
     let rulesets = RulesByDir::new(world.paths(), world.env(), Vec::new(), notice);
 
@@ -23,7 +23,7 @@ fn each_dir_has_its_rules_and_equal_ones_are_shared() {
     let elsewhere = rulesets.for_dir(Some(&world.home().join("code")));
     assert!(Arc::ptr_eq(&plain, &elsewhere), "equal rules are the same");
     assert!(Arc::ptr_eq(&project, &rulesets.for_dir(Some(&world.project()))));
-    assert_eq!(told.lock().unwrap().len(), 1, "what does not count is told once");
+    assert_eq!(messages.lock().unwrap().len(), 1, "what does not count is told once");
     let relative = rulesets.for_dir(Some(std::path::Path::new("code/app")));
     assert!(Arc::ptr_eq(&plain, &relative), "a directory nobody can find has no project");
 }

@@ -51,9 +51,9 @@ fn a_dispute_is_explained_and_can_be_decided() {
 #[test]
 fn the_empty_list_explains_itself_and_names_the_command() {
     let html = part(&fixtures::no_reviews_page(), "tasks");
-    let said = text(&html);
-    assert!(said.contains("one agent builds what you ask for"), "{said}");
-    assert!(said.contains("belay review start \"task\" --reviewer codex"), "{said}");
+    let text = text(&html);
+    assert!(text.contains("one agent builds what you ask for"), "{text}");
+    assert!(text.contains("belay review start \"task\" --reviewer codex"), "{text}");
 }
 
 #[test]

@@ -182,8 +182,8 @@ const KILLS: usize = 24;
 /// Entry point of the processes that are killed; does nothing in an ordinary test run.
 #[test]
 fn child() {
-    let Ok(told) = std::env::var(KILLED) else { return };
-    let (role, path) = told.split_once(' ').unwrap();
+    let Ok(role_and_path) = std::env::var(KILLED) else { return };
+    let (role, path) = role_and_path.split_once(' ').unwrap();
     let spool = SpoolDir::new(format!("{path}/spool"));
     match role {
         "take" => {

@@ -17,8 +17,8 @@ impl Conversation {
         let mut messages =
             r#"{"role":"system","content":"You are a coding agent."},{"role":"user","content":"Make the tests pass."}"#
                 .to_owned();
-        for said in 0.. {
-            let text = lines(&format!("context_{said}"), 20);
+        for read in 0.. {
+            let text = lines(&format!("context_{read}"), 20);
             if messages.len() + text.len() > size {
                 break;
             }

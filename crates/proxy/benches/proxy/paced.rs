@@ -48,8 +48,8 @@ fn lateness(direct: SocketAddr, targets: &[Target], session: &str) -> Vec<Vec<Du
         order.shuffle();
         for index in order.indices.clone() {
             let request = talk.request(addresses[index], &format!("paced{session}"), "x-pace-us: 2000\r\n");
-            let heard = clients[index].hear(&request, |piece| late[index].extend(ages(piece)));
-            heard.unwrap_or_else(|problem| panic!("{}: {problem}", addresses[index]));
+            let received = clients[index].hear(&request, |piece| late[index].extend(ages(piece)));
+            received.unwrap_or_else(|problem| panic!("{}: {problem}", addresses[index]));
         }
     }
     assert!(late.iter().all(|late| late.len() == ROUNDS * PACED), "events came in pieces or not at all");

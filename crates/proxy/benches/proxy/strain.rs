@@ -179,8 +179,8 @@ pub(crate) fn growth(target: &Target, scratch: &Path) {
 /// What is in the store.
 fn totals(scratch: &Path) -> serde_json::Value {
     let mut command = Command::new(binary().expect("it runs already"));
-    let said = command.arg("--home").arg(home(scratch)).args(["status", "--json"]).output().expect("a status");
-    let mut status: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+    let output = command.arg("--home").arg(home(scratch)).args(["status", "--json"]).output().expect("a status");
+    let mut status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     status["totals"].take()
 }
 

@@ -141,7 +141,7 @@ impl RequestRecord {
         if summary.id.is_none() && summary.usage.is_none() && summary.text.is_empty() {
             return;
         }
-        let said_fingerprint = (!summary.text.is_empty()).then(|| TextFingerprint::of(&summary.text));
+        let text_fingerprint = (!summary.text.is_empty()).then(|| TextFingerprint::of(&summary.text));
         let body = ModelAnswered {
             response: summary.id,
             request: Some(self.id.clone()),
@@ -150,7 +150,7 @@ impl RequestRecord {
             stop: summary.stop,
             cost_micros: summary.cost_micros,
             tool_calls: Some(summary.tool_calls),
-            said: said_fingerprint,
+            said: text_fingerprint,
             text: Excerpt::new(&summary.text),
             degenerate,
             auxiliary: self.auxiliary,

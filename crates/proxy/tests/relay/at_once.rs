@@ -6,7 +6,7 @@ use std::time::Duration;
 use belay_core::{Body, Event, Verdict};
 use tokio::sync::oneshot;
 
-use crate::support::{Bench, PATIENCE, Peer, bench, bench_with, ok};
+use crate::support::{Bench, Peer, TEST_TIMEOUT, bench, bench_with, ok};
 
 const END: &str = r#""tools":[1]}"#;
 
@@ -38,7 +38,7 @@ fn answers(events: &[Event]) -> usize {
 }
 
 async fn settled(bench: &Bench) -> Vec<Event> {
-    bench.judge.heard(|events| answers(events) > 0).await
+    bench.judge.wait_for_events(|events| answers(events) > 0).await
 }
 
 /// Responds to the next request, and waits until the client has the response.
@@ -56,7 +56,7 @@ async fn a_request_that_was_held_and_let_go_is_not_asked_twice() {
     bench.judge.rule("opencode:s", hold);
     let mut client = bench.client().await;
     client.send(request("s", &[PROMPT])).await;
-    bench.judge.heard(|events| kinds(events).contains(&"model_asked")).await;
+    bench.judge.wait_for_events(|events| kinds(events).contains(&"model_asked")).await;
     bench.judge.rule("opencode:s", Verdict::Go);
     answered(&mut bench.accept().await, &mut client).await;
     // When it was held and released.
@@ -110,7 +110,7 @@ async fn a_long_request_and_its_answer_are_told_once_each_time() {
     let more = r#"{"role":"user","content":"And this"}"#;
     client.send(request("s", &[&long, more])).await;
     answered(&mut upstream, &mut client).await;
-    let events = bench.judge.heard(|events| answers(events) == 2).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 2).await;
     let once = ["model_asked", "prompt", "model_answered"];
     assert_eq!(kinds(&events), [&["session_started"][..], &once, &once].concat());
 }
@@ -130,7 +130,7 @@ fn an_answer_that_is_dropped_on_its_way_is_told_as_far_as_it_came() {
         (bench, client, upstream)
     });
     drop(runtime);
-    bench.relay.flush_recorder(PATIENCE);
+    bench.relay.flush_recorder(TEST_TIMEOUT);
     let later = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let events = later.block_on(settled(&bench));
     assert_eq!(kinds(&events), ["session_started", "model_asked", "prompt", "model_answered"]);
@@ -152,7 +152,7 @@ async fn a_run_is_drained_when_its_last_response_is_recorded() {
         tokio::task::spawn_blocking(move || relay.drain_run("opencode:run", timeout))
     };
     assert!(!drain(Duration::from_millis(1)).await.unwrap(), "its response is open");
-    let drained = drain(PATIENCE);
+    let drained = drain(TEST_TIMEOUT);
     upstream.send(chunk("data: [DONE]\n\n") + "0\r\n\r\n").await;
     assert!(drained.await.unwrap());
     assert_eq!(answers(&bench.judge.events()), 1);
@@ -210,10 +210,10 @@ async fn requests_that_are_read_in_another_order_than_they_came_are_told_once() 
         answered(&mut upstream, &mut client).await;
     }
     drop(word);
-    bench.judge.heard(|events| answers(events) == 3).await;
+    bench.judge.wait_for_events(|events| answers(events) == 3).await;
     client.send(request("s", &[PROMPT, &long, next])).await;
     answered(&mut upstream, &mut client).await;
-    let events = bench.judge.heard(|events| answers(events) == 4).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 4).await;
     let prompts = |event: &&Event| &*event.session.id == "s" && event.body.kind() == "prompt";
     assert_eq!(events.iter().filter(prompts).count(), 3, "{:?}", kinds(&events));
 }
@@ -241,8 +241,8 @@ async fn what_is_asked_beside_a_conversation_changes_nothing_of_what_is_known_of
         upstream.send(answer()).await;
         client.read_exactly(answer().len()).await;
     }
-    let events = bench.judge.heard(|events| answers(events) == 4).await;
-    let told: Vec<_> = events
+    let events = bench.judge.wait_for_events(|events| answers(events) == 4).await;
+    let reported: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.body {
             Body::Prompt(prompt) => Some(prompt.text.as_str()),
@@ -251,7 +251,7 @@ async fn what_is_asked_beside_a_conversation_changes_nothing_of_what_is_known_of
             _ => None,
         })
         .collect();
-    assert_eq!(told, ["aside", "started", "asked", "Fix", "aside", "asked", "next"]);
+    assert_eq!(reported, ["aside", "started", "asked", "Fix", "aside", "asked", "next"]);
 }
 
 #[tokio::test]

@@ -120,10 +120,10 @@ async fn no_page_in_a_browser_speaks_for_a_session() {
         upstream.send(ok("{}").replacen("\r\n", "\r\nContent-Type: application/json\r\n", 1)).await;
         client.read_to("{}").await;
     }
-    let heard = origins.iter().enumerate().filter(|(_, (_, heard))| *heard);
-    let sessions: Vec<String> = heard.map(|(index, _)| format!("s{index}")).collect();
+    let received = origins.iter().enumerate().filter(|(_, (_, received))| *received);
+    let sessions: Vec<String> = received.map(|(index, _)| format!("s{index}")).collect();
     let asked = |event: &&belay_core::Event| matches!(event.body, belay_core::Body::ModelAsked(_));
-    let events = bench.judge.heard(|events| events.iter().filter(asked).count() >= sessions.len()).await;
+    let events = bench.judge.wait_for_events(|events| events.iter().filter(asked).count() >= sessions.len()).await;
     let known: Vec<&str> = events.iter().filter(asked).map(|event| &*event.session.id).collect();
     assert_eq!(known, sessions);
 }
@@ -169,6 +169,7 @@ async fn no_key_is_recorded_whichever_header_carries_it() {
         client.read_to("{}").await;
     }
     let asked = |event: &belay_core::Event| matches!(event.body, belay_core::Body::ModelAsked(_));
-    let events = bench.judge.heard(|events| events.iter().filter(|event| asked(event)).count() == names.len()).await;
+    let events =
+        bench.judge.wait_for_events(|events| events.iter().filter(|event| asked(event)).count() == names.len()).await;
     assert!(!serde_json::to_string(&events).unwrap().contains("very-secret"));
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use belay_core::{Body, Event};
 
-use crate::support::{Bench, PATIENCE, Peer, bench};
+use crate::support::{Bench, Peer, TEST_TIMEOUT, bench};
 
 /// A request of Claude Code whose response has started.
 async fn streaming(bench: &Bench, client: &mut Peer, head: &str) -> Peer {
@@ -53,7 +53,7 @@ async fn a_call_that_uses_up_the_budget_is_never_closed() {
     let closed = |index: u8| answer.contains(&format!(r#"{{"index":{index},"type":"content_block_stop"}}"#));
     assert!(closed(1) && !closed(0), "{answer}");
     upstream.closed().await;
-    bench.judge.heard(ended_by("belay_budget")).await;
+    bench.judge.wait_for_events(ended_by("belay_budget")).await;
 }
 
 /// Compresses a stream event by event.
@@ -147,12 +147,12 @@ async fn an_answer_that_is_packed_for_the_hop_is_read_and_passed_on_as_it_is() {
         let mut upstream = streaming(&bench, &mut next, &EVENTS.replace("200 OK", "529 Overloaded")).await;
         upstream.send("2\r\n{}\r\n0\r\n\r\n").await;
         let failed = |event: &Event| matches!(event.body, Body::ModelFailed(_));
-        let events = bench.judge.heard(|events| events.iter().any(failed)).await;
-        let said = events.iter().find_map(|event| match &event.body {
+        let events = bench.judge.wait_for_events(|events| events.iter().any(failed)).await;
+        let text = events.iter().find_map(|event| match &event.body {
             Body::ModelAnswered(answer) => Some(answer.text.to_string()),
             _ => None,
         });
-        assert_eq!(said.as_deref(), is_read.then_some("Hi"), "{codings}");
+        assert_eq!(text.as_deref(), is_read.then_some("Hi"), "{codings}");
     }
 }
 
@@ -188,12 +188,12 @@ async fn a_compressed_answer_is_cut_and_unpacks_to_a_proper_end() {
             }
             packer
         });
-        let packed = tokio::time::timeout(PATIENCE, payload(&mut client)).await.expect("an end");
+        let packed = tokio::time::timeout(TEST_TIMEOUT, payload(&mut client)).await.expect("an end");
         assert!(packed.len() >= at_least, "{encoding}: {}", packed.len());
         let text = sending.await.unwrap().unpack(&packed);
         assert!(text.contains("the budget is used up"), "{encoding}: {text}");
         assert!(text.ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"), "{encoding}: {text}");
-        bench.judge.heard(ended_by("belay_budget")).await;
+        bench.judge.wait_for_events(ended_by("belay_budget")).await;
     }
 }
 
@@ -215,25 +215,25 @@ fn record(events: &[Event]) -> Option<(String, u64, u64, String)> {
 async fn what_was_cut_is_on_record_with_what_it_had_cost() {
     let prose: String = (0..250).map(|n| format!("word{n:03} ")).collect();
     let chant = "I will fix it now. ".repeat(1_000);
-    for (left, said, why) in [(Some(100), &prose, "belay_budget"), (None, &chant, "belay_repetition")] {
+    for (left, text, why) in [(Some(100), &prose, "belay_budget"), (None, &chant, "belay_repetition")] {
         let bench = bench().await;
         *bench.judge.left.lock().unwrap() = left;
         let mut client = bench.client().await;
         let mut upstream = streaming(&bench, &mut client, EVENTS).await;
         upstream.send(chunk(&CALL.replace("tool_use", "text"))).await;
         let delta = format!(
-            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{said}\"}}}}\n\n"
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
         );
         upstream.send(chunk(&delta)).await;
         let answer = client.read_to("0\r\n\r\n").await;
-        let events = bench.judge.heard(|events| record(events).is_some()).await;
+        let events = bench.judge.wait_for_events(|events| record(events).is_some()).await;
         let (stop, asked, cost, remark) = record(&events).unwrap();
         // The upstream reported only the input usage; the output is estimated at four bytes per token.
-        assert_eq!((stop.as_str(), asked, cost), (why, 9, said.len() as u64 / 4));
+        assert_eq!((stop.as_str(), asked, cost), (why, 9, text.len() as u64 / 4));
         assert!(answer.contains(remark.split('"').next().unwrap()), "the agent reads what is remarked: {remark}");
         match left {
             Some(_) => assert!(remark.contains("the budget is used up"), "{remark}"),
-            None => assert!(remark.contains(&format!("after {} bytes", said.len())), "{remark}"),
+            None => assert!(remark.contains(&format!("after {} bytes", text.len())), "{remark}"),
         }
     }
 }

@@ -79,7 +79,7 @@ async fn a_request_that_is_sent_again_is_recorded_once() {
     upstream.send(answer.replace("c-1", "c-2")).await;
     client.read_exactly(answer.len()).await;
     let answered = |event: &belay_core::Event| event.body.kind() == "model_answered";
-    let events = bench.judge.heard(|events| events.iter().filter(|event| answered(event)).count() == 2).await;
+    let events = bench.judge.wait_for_events(|events| events.iter().filter(|event| answered(event)).count() == 2).await;
     let kinds: Vec<_> = events.iter().map(|event| event.body.kind()).collect();
     assert_eq!(
         kinds,

@@ -55,12 +55,12 @@ async fn a_question_is_known_while_its_upstream_thinks_and_when_nobody_waits_for
     client.send(opencode(&[], TOOLS)).await;
     let mut upstream = bench.accept().await;
     upstream.read_to(TOOLS).await;
-    bench.judge.heard(|events| questions(events) == 1).await;
+    bench.judge.wait_for_events(|events| questions(events) == 1).await;
     let mut other = bench.client().await;
     other.send(opencode(&[CALL, RESULT], TOOLS)).await;
     bench.accept().await.read_to(TOOLS).await;
     other.reset();
-    bench.judge.heard(|events| questions(events) == 2).await;
+    bench.judge.wait_for_events(|events| questions(events) == 2).await;
 }
 
 #[tokio::test]
@@ -73,11 +73,11 @@ async fn an_answer_that_begins_at_once_and_then_takes_its_time_is_looked_at_mean
     let answer = json(ANSWER);
     let (begins, ends) = answer.split_at(answer.len() - 10);
     upstream.send(begins).await;
-    let events = bench.judge.heard(|events| kinds(events).contains(&"model_asked")).await;
+    let events = bench.judge.wait_for_events(|events| kinds(events).contains(&"model_asked")).await;
     assert_eq!(answers(&events), 0);
     upstream.send(ends).await;
     client.read_exactly(answer.len()).await;
-    let events = bench.judge.heard(|events| answers(events) == 1).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 1).await;
     let Some(Body::ModelAnswered(answer)) = events.last().map(|event| &event.body) else { panic!() };
     assert_eq!(answer.text.as_str(), "Done.");
 }
@@ -89,12 +89,12 @@ async fn an_answer_that_broke_off_at_once_is_told_with_its_question() {
     client.send(opencode(&[], TOOLS)).await;
     let mut upstream = bench.accept().await;
     upstream.read_to(TOOLS).await;
-    let said = "data: {\"id\":\"c-1\",\"choices\":[{\"delta\":{\"content\":\"Working\"}}]}\n\n";
+    let text = "data: {\"id\":\"c-1\",\"choices\":[{\"delta\":{\"content\":\"Working\"}}]}\n\n";
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-    upstream.send(format!("{head}{:x}\r\n{said}\r\n", said.len())).await;
+    upstream.send(format!("{head}{:x}\r\n{text}\r\n", text.len())).await;
     drop(upstream);
     client.closed().await;
-    let events = bench.judge.heard(|events| answers(events) == 1).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 1).await;
     assert_eq!(kinds(&events), ["session_started", "model_asked", "prompt", "model_answered"]);
     let Some(Body::ModelAnswered(answer)) = events.last().map(|event| &event.body) else { panic!() };
     assert_eq!((answer.text.as_str(), answer.stop.as_deref()), ("Working", None));
@@ -107,7 +107,7 @@ async fn a_growing_conversation_is_told_once() {
     let mut upstream = None;
     turn(&bench, &mut client, &mut upstream, &opencode(&[], TOOLS), &json(ANSWER)).await;
     turn(&bench, &mut client, &mut upstream, &opencode(&[CALL, RESULT], TOOLS), &json(ANSWER)).await;
-    let events = bench.judge.heard(|events| answers(events) == 2).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 2).await;
     assert_eq!(
         kinds(&events),
         [
@@ -140,7 +140,7 @@ async fn a_title_is_no_turn() {
     let bench = bench().await;
     let mut client = bench.client().await;
     turn(&bench, &mut client, &mut None, &opencode(&[], ""), &json(ANSWER)).await;
-    let events = bench.judge.heard(|events| answers(events) == 1).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 1).await;
     assert_eq!(kinds(&events), ["model_asked", "model_answered"]);
     let Body::ModelAsked(asked) = &events[0].body else { panic!() };
     assert!(asked.auxiliary);
@@ -154,7 +154,7 @@ async fn what_is_beside_the_conversation_is_not_recorded() {
     turn(&bench, &mut client, &mut None, count, &ok("{}")).await;
     turn(&bench, &mut client, &mut None, &opencode(&[], TOOLS), &json(ANSWER)).await;
     let story = bench.judge.story().await;
-    assert!(story.len() == 4 && story.iter().all(|told| told.starts_with("opencode:ses_1 ")), "{story:?}");
+    assert!(story.len() == 4 && story.iter().all(|reported| reported.starts_with("opencode:ses_1 ")), "{story:?}");
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn a_failure_is_recorded_with_the_apis_own_words() {
     );
     turn(&bench, &mut client, &mut None, &opencode(&[], TOOLS), &answer).await;
     let failed = |event: &Event| matches!(event.body, Body::ModelFailed(_));
-    let events = bench.judge.heard(|events| events.iter().any(failed)).await;
+    let events = bench.judge.wait_for_events(|events| events.iter().any(failed)).await;
     let Some(Body::ModelFailed(failure)) = events.last().map(|event| &event.body) else { panic!() };
     assert_eq!((failure.status, failure.message.as_str()), (Some(529), "Overloaded"));
 }
@@ -184,7 +184,7 @@ async fn an_answer_the_agent_did_not_wait_for_is_recorded_as_far_as_it_came() {
     client.read_to("\n\n").await;
     drop(client);
     upstream.closed().await;
-    let events = bench.judge.heard(|events| answers(events) == 1).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 1).await;
     let Some(Body::ModelAnswered(answer)) = events.last().map(|event| &event.body) else { panic!() };
     assert_eq!((answer.response.as_deref(), answer.text.as_str()), (Some("c-1"), "Half"));
     let length = opencode(&[], TOOLS).rsplit("\r\n\r\n").next().unwrap().len() as u64;
@@ -214,7 +214,7 @@ async fn a_stream_that_tells_no_usage_is_booked_by_an_estimate() {
     let request = opencode(&[], TOOLS);
     let length = request.rsplit("\r\n\r\n").next().unwrap().len() as u64;
     turn(&bench, &mut client, &mut None, &request, &stream(UNTOLD)).await;
-    let events = bench.judge.heard(|events| answers(events) == 1).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 1).await;
     assert_eq!(tokens(&events), Some((length / 4, 0, 4)));
 }
 
@@ -222,15 +222,15 @@ async fn a_stream_that_tells_no_usage_is_booked_by_an_estimate() {
 async fn an_estimate_takes_as_much_from_the_cache_as_the_answer_before() {
     let bench = bench().await;
     let (mut client, mut upstream) = (bench.client().await, None);
-    let told =
+    let reported =
         ANSWER.replace("\"prompt_tokens\":10", "\"prompt_tokens\":10,\"prompt_tokens_details\":{\"cached_tokens\":5}");
-    turn(&bench, &mut client, &mut upstream, &opencode(&[], TOOLS), &json(&told)).await;
+    turn(&bench, &mut client, &mut upstream, &opencode(&[], TOOLS), &json(&reported)).await;
     // A title request in between, without cache hits.
     turn(&bench, &mut client, &mut upstream, &opencode(&[], ""), &json(&ANSWER.replace("-1", "-t"))).await;
     let request = opencode(&[CALL, RESULT], TOOLS);
     let length = request.rsplit("\r\n\r\n").next().unwrap().len() as u64;
     turn(&bench, &mut client, &mut upstream, &request, &stream(UNTOLD)).await;
-    let events = bench.judge.heard(|events| answers(events) == 3).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 3).await;
     let (all, cached) = (length / 4, length / 4 / 2);
     assert_eq!(tokens(&events), Some((all - cached, cached, 4)));
 }
@@ -239,13 +239,13 @@ async fn an_estimate_takes_as_much_from_the_cache_as_the_answer_before() {
 async fn an_estimate_of_a_title_takes_nothing_from_the_cache_of_the_conversation() {
     let bench = bench().await;
     let (mut client, mut upstream) = (bench.client().await, None);
-    let told =
+    let reported =
         ANSWER.replace("\"prompt_tokens\":10", "\"prompt_tokens\":10,\"prompt_tokens_details\":{\"cached_tokens\":5}");
-    turn(&bench, &mut client, &mut upstream, &opencode(&[], TOOLS), &json(&told)).await;
+    turn(&bench, &mut client, &mut upstream, &opencode(&[], TOOLS), &json(&reported)).await;
     let request = opencode(&[], "");
     let length = request.rsplit("\r\n\r\n").next().unwrap().len() as u64;
     turn(&bench, &mut client, &mut upstream, &request, &stream(UNTOLD)).await;
-    let events = bench.judge.heard(|events| answers(events) == 2).await;
+    let events = bench.judge.wait_for_events(|events| answers(events) == 2).await;
     assert_eq!(tokens(&events), Some((length / 4, 0, 4)));
 }
 
@@ -258,8 +258,8 @@ async fn what_says_nothing_and_what_fails_is_no_spending() {
     let failed = json(r#"{"error":{"message":"Who are you?"}}"#).replacen("200 OK", "401 Unauthorized", 1);
     let mut other = bench.client().await;
     turn(&bench, &mut other, &mut None, &opencode(&[CALL, RESULT], TOOLS), &failed).await;
-    let told = |event: &Event| matches!(event.body, Body::ModelFailed(_));
-    let events = bench.judge.heard(|events| answers(events) == 1 && events.iter().any(told)).await;
+    let reported = |event: &Event| matches!(event.body, Body::ModelFailed(_));
+    let events = bench.judge.wait_for_events(|events| answers(events) == 1 && events.iter().any(reported)).await;
     assert_eq!(tokens(&events), None, "{events:?}");
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use belay_core::{Body, Event, Timestamp, Verdict};
 
-use crate::support::{Bench, PATIENCE, Peer, bench, bench_with, ok};
+use crate::support::{Bench, Peer, TEST_TIMEOUT, bench, bench_with, ok};
 
 fn hold(reason: &str) -> Verdict {
     Verdict::Hold { incident: "inc-1".to_owned(), reason: reason.to_owned(), until: None, plan_required: false }
@@ -95,7 +95,7 @@ async fn a_compressed_body_names_plan_and_branch() {
     let plan = |event: &Event| matches!(&event.body, Body::ModelAsked(asked) if asked.plan.as_str() == "Mock it");
     let branch =
         |event: &Event| matches!(&event.body, Body::SessionStarted(begun) if begun.branch.as_deref() == Some("main"));
-    bench.judge.heard(|events| events.iter().any(plan) && events.iter().any(branch)).await;
+    bench.judge.wait_for_events(|events| events.iter().any(plan) && events.iter().any(branch)).await;
 }
 
 /// An agent whose request is held.
@@ -104,7 +104,7 @@ async fn held(bench: &Bench) -> Peer {
     let mut client = bench.client().await;
     client.send(request(OPENCODE)).await;
     let asked = |event: &Event| matches!(event.body, Body::ModelAsked(_));
-    bench.judge.heard(|events| events.iter().any(asked)).await;
+    bench.judge.wait_for_events(|events| events.iter().any(asked)).await;
     client
 }
 
@@ -167,7 +167,7 @@ async fn a_request_that_is_held_for_a_cooldown_is_asked_about_again_when_it_is_o
     let mut client = bench.client().await;
     client.send(request(OPENCODE)).await;
     let questions = |events: &[Event]| events.iter().filter(|event| matches!(event.body, Body::ModelAsked(_))).count();
-    let events = bench.judge.heard(|events| questions(events) == 2).await;
+    let events = bench.judge.wait_for_events(|events| questions(events) == 2).await;
     assert!(events.last().is_some_and(|again| again.at >= soon), "{events:?}");
 }
 
@@ -187,7 +187,7 @@ async fn an_agent_that_leaves_while_it_is_held_is_let_go() {
     let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
     drop(held(&bench).await);
     let gone = bench.relay.wait_idle();
-    tokio::time::timeout(PATIENCE, gone).await.expect("the request to be dropped");
+    tokio::time::timeout(TEST_TIMEOUT, gone).await.expect("the request to be dropped");
     assert_eq!(bench.relay.bytes_buffered(), 0, "and nothing of it is kept");
 }
 
@@ -227,7 +227,7 @@ async fn a_nudge_goes_along_with_the_next_request() {
     assert!(note.contains("Read the error first."), "{note}");
     upstream.send(ok("")).await;
     let delivered = |event: &Event| matches!(&event.body, Body::Delivered(delivered) if delivered.finding == "fnd-1");
-    bench.judge.heard(|events| events.iter().any(delivered)).await;
+    bench.judge.wait_for_events(|events| events.iter().any(delivered)).await;
 }
 
 #[tokio::test]
@@ -278,7 +278,7 @@ async fn a_nudge_that_is_not_wanted_here_changes_nothing() {
     let answer = ok(r#"{"id":"c-1","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#);
     upstream.send(answer.replace("Content-Length", "Content-Type: application/json\r\nContent-Length")).await;
     let answered = |event: &Event| matches!(event.body, Body::ModelAnswered(_));
-    let events = bench.judge.heard(|events| events.iter().any(answered)).await;
+    let events = bench.judge.wait_for_events(|events| events.iter().any(answered)).await;
     let delivered = |event: &Event| matches!(event.body, Body::Delivered(_));
     assert!(!events.iter().any(delivered), "nobody has told the agent: {events:?}");
 }
@@ -318,7 +318,7 @@ async fn a_chanting_answer_is_cut_and_ends_properly() {
     assert!(answer.contains("\"finish_reason\":\"stop\"") && answer.contains("data: [DONE]"), "{answer}");
     degenerate.await.unwrap();
     let answered = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.degenerate && answer.stop.as_deref() == Some("belay_repetition"));
-    bench.judge.heard(|events| events.iter().any(answered)).await;
+    bench.judge.wait_for_events(|events| events.iter().any(answered)).await;
     // The connection is good for the next request.
     client.send(request(OPENCODE)).await;
     bench.accept().await.read_head().await;
@@ -338,7 +338,7 @@ async fn an_answer_that_uses_up_the_budget_is_cut_and_ends_properly() {
     assert!(answer.contains("the budget is used up") && answer.contains("data: [DONE]"), "{answer}");
     upstream.closed().await;
     let cut = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.stop.as_deref() == Some("belay_budget") && answer.usage.is_some_and(|usage| usage.output > 100));
-    bench.judge.heard(|events| events.iter().any(cut)).await;
+    bench.judge.wait_for_events(|events| events.iter().any(cut)).await;
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ async fn one_passes_byte_for_byte_while_a_budget_is_shared() {
         let sending = sending(bench.client().await, head, body.clone());
         serve(&bench, &body).await;
         sending.await.unwrap().read_to("fine").await;
-        assert_eq!(bench.judge.heard(asked).await.len(), 1, "it was asked about once");
+        assert_eq!(bench.judge.wait_for_events(asked).await.len(), 1, "it was asked about once");
     }
 }
 
@@ -99,7 +99,7 @@ async fn a_held_one_goes_on_when_a_person_lets_it_and_is_refused_otherwise() {
         let bench = forgetful(Duration::from_secs(600)).await;
         bench.judge.rule("opencode:ses_1", held());
         let sending = sending(bench.client().await, head.clone(), body.clone());
-        bench.judge.heard(asked).await;
+        bench.judge.wait_for_events(asked).await;
         bench.judge.rule("opencode:ses_1", Verdict::Go);
         serve(&bench, &body).await;
         sending.await.unwrap().read_to("fine").await;

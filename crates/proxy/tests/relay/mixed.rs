@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use belay_core::{Body, Event};
 use tokio::io::AsyncReadExt;
 
-use crate::support::{Bench, PATIENCE, Peer, bench};
+use crate::support::{Bench, Peer, TEST_TIMEOUT, bench};
 
 const SESSIONS: usize = 8;
 const TURNS: usize = 24;
@@ -44,9 +44,9 @@ async fn told_once(bench: &Arc<Bench>) {
     }
     sessions.join_all().await;
     upstream.abort();
-    tokio::time::timeout(PATIENCE, bench.relay.wait_idle()).await.expect("all to be over");
-    bench.relay.flush_recorder(PATIENCE);
-    let events = bench.judge.heard(|_| true).await;
+    tokio::time::timeout(TEST_TIMEOUT, bench.relay.wait_idle()).await.expect("all to be over");
+    bench.relay.flush_recorder(TEST_TIMEOUT);
+    let events = bench.judge.wait_for_events(|_| true).await;
     for session in 0..SESSIONS {
         let id = format!("s{session}");
         check(&events.iter().filter(|event| *event.session.id == *id).collect::<Vec<_>>());
@@ -145,19 +145,19 @@ async fn answer(bench: &Bench, mut peer: Peer) -> Option<()> {
         if fate == "thinks" {
             is_asked(bench, session, turn).await;
         }
-        let mut said =
+        let mut text =
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
-        said += &piece(1);
+        text += &piece(1);
         if fate.starts_with("pauses") {
-            send(&mut peer, &said).await?;
-            said.clear();
+            send(&mut peer, &text).await?;
+            text.clear();
             is_asked(bench, session, turn).await;
         }
-        said += &piece(2);
+        text += &piece(2);
         if fate.ends_with("breaks") {
-            return send(&mut peer, &said).await;
+            return send(&mut peer, &text).await;
         }
-        send(&mut peer, &format!("{said}{}0\r\n\r\n", chunk("data: [DONE]\n\n"))).await?;
+        send(&mut peer, &format!("{text}{}0\r\n\r\n", chunk("data: [DONE]\n\n"))).await?;
     }
 }
 
@@ -167,7 +167,7 @@ async fn is_asked(bench: &Bench, session: &str, turn: &str) {
     let is_turn = |event: &&Event| {
         *event.session.id == *session && matches!(&event.body, Body::ModelAsked(asked) if !asked.auxiliary)
     };
-    bench.judge.heard(|events| events.iter().filter(is_turn).count() > turn).await;
+    bench.judge.wait_for_events(|events| events.iter().filter(is_turn).count() > turn).await;
 }
 
 async fn head(peer: &mut Peer) -> Option<String> {

@@ -95,12 +95,12 @@ async fn a_stream_that_is_cut_at_any_byte_arrives_whole_and_is_understood() {
             assert_eq!(client.read_exactly(answer.len()).await, answer.as_bytes());
         }
     }
-    let events = bench.judge.heard(|events| answers(events).len() >= answer.len() - 1).await;
-    let mut heard = answers(&events);
-    heard.sort();
-    heard.dedup();
-    assert_eq!(heard.len(), answer.len() - 1, "each once");
-    assert!(heard.iter().all(|(_, output)| *output == 7));
+    let events = bench.judge.wait_for_events(|events| answers(events).len() >= answer.len() - 1).await;
+    let mut received = answers(&events);
+    received.sort();
+    received.dedup();
+    assert_eq!(received.len(), answer.len() - 1, "each once");
+    assert!(received.iter().all(|(_, output)| *output == 7));
 }
 
 /// Sends `total` bytes of a response through the relay in pieces and monitors its buffered bytes.
@@ -219,11 +219,11 @@ async fn five_hundred_streams_at_once_each_get_their_own() {
     };
     tasks.join_all().await;
     let _open = upstreams.await.unwrap();
-    let events = bench.judge.heard(|events| answers(events).len() >= STREAMS).await;
-    let mut heard: Vec<(usize, u64)> = answers(&events)
+    let events = bench.judge.wait_for_events(|events| answers(events).len() >= STREAMS).await;
+    let mut received: Vec<(usize, u64)> = answers(&events)
         .into_iter()
         .map(|(session, output)| (session.trim_start_matches("ses_").parse().unwrap(), output))
         .collect();
-    heard.sort();
-    assert_eq!(heard, (0..STREAMS).map(|index| (index, index as u64)).collect::<Vec<_>>(), "each once, as its own");
+    received.sort();
+    assert_eq!(received, (0..STREAMS).map(|index| (index, index as u64)).collect::<Vec<_>>(), "each once, as its own");
 }

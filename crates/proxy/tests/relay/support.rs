@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 
 /// Timeout of every wait.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A local service that responds with the path of the request.
 struct Echo;
@@ -54,7 +54,7 @@ pub(crate) struct Scripted {
     /// Panics in `observe`.
     pub(crate) faulty: AtomicBool,
     changed: Arc<Notify>,
-    heard: Notify,
+    recorded: Notify,
     /// Blocks `observe`: signals that it has started, and waits for the release.
     pub(crate) pause: Mutex<Option<(oneshot::Sender<()>, mpsc::Receiver<()>)>>,
 }
@@ -71,18 +71,18 @@ impl Scripted {
     }
 
     /// Waits until the observed events satisfy `enough`, and returns them.
-    pub(crate) async fn heard(&self, enough: impl Fn(&[Event]) -> bool) -> Vec<Event> {
+    pub(crate) async fn wait_for_events(&self, enough: impl Fn(&[Event]) -> bool) -> Vec<Event> {
         let wait = async {
             loop {
-                let heard = self.heard.notified();
+                let recorded = self.recorded.notified();
                 let events = self.events.lock().unwrap().clone();
                 if enough(&events) {
                     return events;
                 }
-                heard.await;
+                recorded.await;
             }
         };
-        match tokio::time::timeout(PATIENCE, wait).await {
+        match tokio::time::timeout(TEST_TIMEOUT, wait).await {
             Ok(events) => events,
             Err(_) => panic!("not enough was heard: {:#?}", self.events.lock().unwrap()),
         }
@@ -91,7 +91,7 @@ impl Scripted {
     /// Summaries of the events up to the first model response.
     pub(crate) async fn story(&self) -> Vec<String> {
         let answered = |event: &Event| matches!(event.body, Body::ModelAnswered(_) | Body::ModelFailed(_));
-        let events = self.heard(|events| events.iter().any(answered)).await;
+        let events = self.wait_for_events(|events| events.iter().any(answered)).await;
         events.iter().map(|event| format!("{} {}", event.session, event.body.kind())).collect()
     }
 }
@@ -133,7 +133,7 @@ impl Supervisor for Scripted {
         };
         let answers = events.iter().map(answer).collect();
         self.events.lock().unwrap().extend(events);
-        self.heard.notify_waiters();
+        self.recorded.notify_waiters();
         answers
     }
 
@@ -180,7 +180,7 @@ impl Bench {
 
     /// The next connection the relay makes.
     pub(crate) async fn accept(&self) -> Peer {
-        let accepted = tokio::time::timeout(PATIENCE, self.upstream.accept()).await;
+        let accepted = tokio::time::timeout(TEST_TIMEOUT, self.upstream.accept()).await;
         Peer(accepted.expect("a connection to the upstream").unwrap().0)
     }
 }
@@ -205,7 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         let mut text = Vec::new();
         while !text.ends_with(end.as_bytes()) {
             let mut byte = [0];
-            let read = tokio::time::timeout(PATIENCE, self.0.read(&mut byte)).await;
+            let read = tokio::time::timeout(TEST_TIMEOUT, self.0.read(&mut byte)).await;
             let n = read.unwrap_or_else(|_| panic!("nothing more after {:?}", String::from_utf8_lossy(&text))).unwrap();
             assert_eq!(n, 1, "closed after {:?}", String::from_utf8_lossy(&text));
             text.push(byte[0]);
@@ -228,7 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
 
     pub(crate) async fn read_exactly(&mut self, n: usize) -> Vec<u8> {
         let mut bytes = vec![0; n];
-        let read = tokio::time::timeout(PATIENCE, self.0.read_exact(&mut bytes)).await;
+        let read = tokio::time::timeout(TEST_TIMEOUT, self.0.read_exact(&mut bytes)).await;
         read.unwrap_or_else(|_| panic!("{n} bytes did not come")).unwrap();
         bytes
     }
@@ -244,7 +244,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
     pub(crate) async fn closed(&mut self) {
         let mut sink = [0; 1024];
         let wait = async { while matches!(self.0.read(&mut sink).await, Ok(n) if n > 0) {} };
-        tokio::time::timeout(PATIENCE, wait).await.expect("the connection to close");
+        tokio::time::timeout(TEST_TIMEOUT, wait).await.expect("the connection to close");
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::support::{Bench, PATIENCE, Peer, bench_with, ok, post};
+use crate::support::{Bench, Peer, TEST_TIMEOUT, bench_with, ok, post};
 
 /// An upstream whose certificate is signed by a private authority.
 struct Secure {
@@ -159,7 +159,7 @@ impl Body for Answer {
 /// A received request and the sender of its response.
 struct Came {
     connection: usize,
-    said: String,
+    head: String,
     body: Bytes,
     answer: mpsc::Sender<&'static str>,
     /// Closes the shared connection.
@@ -168,24 +168,25 @@ struct Came {
 
 /// An upstream that speaks HTTP/2 only.
 fn serve_http2(secure: Secure) -> mpsc::UnboundedReceiver<Came> {
-    let (told, requests) = mpsc::unbounded_channel();
+    let (sender, requests) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let Secure { listener, acceptor, dir: _kept } = secure;
         let mut connection = 0;
         while let Ok((io, _)) = listener.accept().await {
             let Ok(io) = acceptor.accept(io).await else { continue };
             connection += 1;
-            let (told, hang_up) = (told.clone(), Arc::new(Notify::new()));
+            let (sender, hang_up) = (sender.clone(), Arc::new(Notify::new()));
             let hung_up = Arc::clone(&hang_up);
             let service = service_fn(move |request: Request<Incoming>| {
-                let (told, hang_up) = (told.clone(), Arc::clone(&hang_up));
+                let (sender, hang_up) = (sender.clone(), Arc::clone(&hang_up));
                 async move {
-                    let said = format!("{} {} {:?}", request.method(), request.uri(), request.headers());
+                    let head = format!("{} {} {:?}", request.method(), request.uri(), request.headers());
                     let body = request.into_body().collect().await?.to_bytes();
                     let (answer, pieces) = mpsc::channel(1);
-                    told.send(Came { connection, said, body, answer, hang_up }).unwrap();
-                    let head = Response::builder().header("content-type", "text/event-stream").header("x-odd", "1");
-                    Ok::<_, hyper::Error>(head.body(Answer(pieces)).unwrap())
+                    sender.send(Came { connection, head, body, answer, hang_up }).unwrap();
+                    let answer_head =
+                        Response::builder().header("content-type", "text/event-stream").header("x-odd", "1");
+                    Ok::<_, hyper::Error>(answer_head.body(Answer(pieces)).unwrap())
                 }
             });
             let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
@@ -202,7 +203,7 @@ fn serve_http2(secure: Secure) -> mpsc::UnboundedReceiver<Came> {
 }
 
 async fn next(requests: &mut mpsc::UnboundedReceiver<Came>) -> Came {
-    tokio::time::timeout(PATIENCE, requests.recv()).await.expect("a request").unwrap()
+    tokio::time::timeout(TEST_TIMEOUT, requests.recv()).await.expect("a request").unwrap()
 }
 
 #[tokio::test]
@@ -215,8 +216,8 @@ async fn an_upstream_that_wants_nothing_but_http2_gets_it() {
     let question = "x".repeat(300_000);
     client.send(post("/secure/v1/responses?x=1", &question).replace("\r\nContent", "\r\nX-Own: 7\r\nContent")).await;
     let first = next(&mut requests).await;
-    assert!(first.said.starts_with(&format!("POST https://localhost:{port}/v1/responses?x=1 ")), "{}", first.said);
-    assert!(first.said.contains("\"x-own\": \"7\"") && !first.said.contains("host\":"), "{}", first.said);
+    assert!(first.head.starts_with(&format!("POST https://localhost:{port}/v1/responses?x=1 ")), "{}", first.head);
+    assert!(first.head.contains("\"x-own\": \"7\"") && !first.head.contains("host\":"), "{}", first.head);
     assert_eq!(first.body, question);
     first.answer.send("data: 1\n\n").await.unwrap();
     // It arrives while the response is still streaming.
@@ -231,7 +232,7 @@ async fn an_upstream_that_wants_nothing_but_http2_gets_it() {
     assert_eq!(client.read_to("0\r\n\r\n").await, "0\r\n\r\n");
     // A disconnect is propagated to the upstream.
     drop(other);
-    tokio::time::timeout(PATIENCE, second.answer.closed()).await.expect("the request to end");
+    tokio::time::timeout(TEST_TIMEOUT, second.answer.closed()).await.expect("the request to end");
     client.send(post("/secure/v1/responses", "three")).await;
     assert_eq!(next(&mut requests).await.body, "three");
 }

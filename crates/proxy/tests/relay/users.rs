@@ -80,7 +80,7 @@ async fn recorded(user: fn(&tokio::net::TcpStream) -> PeerUser) -> Vec<Event> {
     let mut upstream = bench.accept().await;
     upstream.read_to(body).await;
     upstream.send(ok("{}")).await;
-    bench.judge.heard(|events| events.iter().any(|event| matches!(event.body, Body::ModelAsked(_)))).await
+    bench.judge.wait_for_events(|events| events.iter().any(|event| matches!(event.body, Body::ModelAsked(_)))).await
 }
 
 #[tokio::test]

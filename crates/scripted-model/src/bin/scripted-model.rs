@@ -27,7 +27,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
             "--script" => script = Some(PathBuf::from(value()?)),
             "--port" => options.port = value()?.parse().map_err(|error| format!("--port: {error}"))?,
             "--record" => options.dir = Some(PathBuf::from(value()?)),
-            "--help" | "-h" => return say(USAGE),
+            "--help" | "-h" => return print_line(USAGE),
             other => return Err(format!("unknown argument {other:?}\n{USAGE}")),
         }
     }
@@ -36,13 +36,13 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
         std::fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
     }
     let model = ScriptedModel::start_with(script, options).map_err(|error| format!("cannot start: {error}"))?;
-    say(&model.url())?;
+    print_line(&model.url())?;
     // Serve until the process is killed.
     loop {
         std::thread::park();
     }
 }
 
-fn say(line: &str) -> Result<(), String> {
+fn print_line(line: &str) -> Result<(), String> {
     writeln!(std::io::stdout(), "{line}").map_err(|error| error.to_string())
 }

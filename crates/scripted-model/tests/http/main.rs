@@ -24,7 +24,7 @@ fn turn(address: SocketAddr) -> client::Reply {
     post(address, "/v1/messages?beta=true", &[], &messages(false))
 }
 
-fn said(reply: &client::Reply) -> String {
+fn reply_text(reply: &client::Reply) -> String {
     reply.json()["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -35,7 +35,7 @@ fn plays_its_turns_in_order_and_then_repeats_the_last_word() {
         (0..2).map(|_| turn(model.address()).json()["content"][0]["input"]["command"].clone()).collect();
     assert_eq!(commands, ["false", "false"]);
     assert_eq!(model.remaining(), 1);
-    let words: Vec<String> = (0..3).map(|_| said(&turn(model.address()))).collect();
+    let words: Vec<String> = (0..3).map(|_| reply_text(&turn(model.address()))).collect();
     assert_eq!(words, ["done", "over", "over"]);
     assert_eq!((model.remaining(), model.turns().len()), (0, 5));
 }
@@ -44,11 +44,11 @@ fn plays_its_turns_in_order_and_then_repeats_the_last_word() {
 fn a_repetition_ends_when_the_test_says_so() {
     let model = started(Script::new().text("again").repeat(30).text("next").text("last"));
     model.end_repetition();
-    assert_eq!([turn(model.address()), turn(model.address())].map(|reply| said(&reply)), ["again", "again"]);
+    assert_eq!([turn(model.address()), turn(model.address())].map(|reply| reply_text(&reply)), ["again", "again"]);
     model.end_repetition();
-    assert_eq!((said(&turn(model.address())).as_str(), model.remaining()), ("next", 1));
+    assert_eq!((reply_text(&turn(model.address())).as_str(), model.remaining()), ("next", 1));
     model.end_repetition();
-    assert_eq!((said(&turn(model.address())).as_str(), model.remaining()), ("last", 0));
+    assert_eq!((reply_text(&turn(model.address())).as_str(), model.remaining()), ("last", 0));
 }
 
 #[test]
@@ -133,16 +133,17 @@ fn codex_titles_are_asides_that_follow_the_wanted_schema() {
 fn agents_that_send_no_tools_can_play_too() {
     let model = started(Script::new().without_tools().text("an edit, in words"));
     let reply = post(model.address(), "/v1/messages", &[], b"{}");
-    assert_eq!(said(&reply), "an edit, in words");
+    assert_eq!(reply_text(&reply), "an edit, in words");
 }
 
 #[test]
 fn branches_play_their_own_turns_one_copy_per_header_value() {
     let script = Script::new().text("main").branch("x-agent", Script::new().text("one").text("two"));
     let model = started(script);
-    let words = |agent: &str| said(&post(model.address(), "/v1/messages", &[("X-Agent", agent)], &messages(false)));
+    let words =
+        |agent: &str| reply_text(&post(model.address(), "/v1/messages", &[("X-Agent", agent)], &messages(false)));
     assert_eq!([words("a"), words("b"), words("a")], ["one", "one", "two"]);
-    assert_eq!(said(&turn(model.address())), "main");
+    assert_eq!(reply_text(&turn(model.address())), "main");
 }
 
 #[test]
@@ -293,7 +294,7 @@ fn compressed_requests_are_read_and_recorded_both_ways() {
     for (encoding, wire) in [("gzip", gzip), ("zstd", zstd)] {
         let model = started(Script::new().text("understood"));
         let reply = post(model.address(), "/v1/messages", &[("Content-Encoding", encoding)], &wire);
-        assert_eq!(said(&reply), "understood", "{encoding}");
+        assert_eq!(reply_text(&reply), "understood", "{encoding}");
         let [request] = &model.requests()[..] else { panic!("one request") };
         assert_eq!((&request.wire_body, &request.body), (&wire, &body));
         let broken = post(model.address(), "/v1/messages", &[("Content-Encoding", encoding)], &wire[..20]);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::belay::Belay;
 
 /// Reached only if something hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 const COMMAND: &str = "touch made-by-agent";
 
@@ -122,7 +122,7 @@ impl<'a> Scene<'a> {
             if let Some(found) = wanted() {
                 return found;
             }
-            assert!(started.elapsed() < PATIENCE, "no {what}:\n{}", self.terminal.screen());
+            assert!(started.elapsed() < TEST_TIMEOUT, "no {what}:\n{}", self.terminal.screen());
         }
     }
 
@@ -136,7 +136,7 @@ impl<'a> Scene<'a> {
 
     /// The model's view of the call: the request that carries its result.
     fn result(&self) -> belay_scripted_model::Recorded {
-        let turns = self.model.wait_for_turns(2, PATIENCE);
+        let turns = self.model.wait_for_turns(2, TEST_TIMEOUT);
         turns.unwrap_or_else(|error| panic!("{error:?}:\n{}", self.terminal.screen())).remove(1)
     }
 }
@@ -173,8 +173,8 @@ fn deny_tells_the_model_why(asking: &Asking) {
     let prompt = scene.prompt();
     let why = "use the staging folder";
     scene.belay.json(&["deny", prompt["id"].as_str().expect("an id"), "--why", why, "--json"]);
-    let told = scene.result();
-    assert!(contains(&told, why), "the model reads the reason");
+    let reported = scene.result();
+    assert!(contains(&reported, why), "the model reads the reason");
     assert!(!scene.ran(), "{}", scene.terminal.screen());
 }
 

@@ -24,8 +24,8 @@ pub(crate) fn parallel_sessions_and_calls_do_not_mix(setup: &'static AgentSetup)
         let counted = ["calls", "nudges", "pauses"].map(|counter| number(session, counter));
         assert_eq!(counted, [5, 0, 0], "{session}");
         let events = belay.events(&id);
-        let told = |kind: &str| events.iter().filter(|event| event["kind"] == kind).cloned().collect::<Vec<_>>();
-        let (called, returned) = (told("tool_called"), told("tool_returned"));
+        let reported = |kind: &str| events.iter().filter(|event| event["kind"] == kind).cloned().collect::<Vec<_>>();
+        let (called, returned) = (reported("tool_called"), reported("tool_returned"));
         assert_eq!((called.len(), returned.len()), (5, 5), "{events:?}");
         for what in ["0", "1", "2", "3", "once more"] {
             let words = format!("{name} {what}");

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
 
-use crate::world::{CommandOutput, PATIENCE, World, file_says, within};
+use crate::world::{CommandOutput, TEST_TIMEOUT, World, file_says, within};
 
 /// Writes `two` into a file that says `one`, as the task asks.
 pub(super) const BUILDS: &str = "echo two > notes.txt; echo 'I changed notes.txt.'";
@@ -269,7 +269,7 @@ pub(super) fn kill(pid: u32) {
 pub(super) fn wait_for_exit(pid: u32) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-    let timeout = Timespec::try_from(PATIENCE).unwrap();
+    let timeout = Timespec::try_from(TEST_TIMEOUT).unwrap();
     assert_eq!(poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&timeout)).unwrap(), 1, "{pid:?} lives");
 }
 

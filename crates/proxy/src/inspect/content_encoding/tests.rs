@@ -64,8 +64,8 @@ fn recorded() -> Vec<String> {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             words[(state >> 33) as usize % words.len()]
         };
-        let said: Vec<&str> = (0..6 + n % 7).map(word).collect();
-        format!("data: {{\"n\":{n},\"text\":\"{}\"}}\n\n", said.join(" "))
+        let text: Vec<&str> = (0..6 + n % 7).map(word).collect();
+        format!("data: {{\"n\":{n},\"text\":\"{}\"}}\n\n", text.join(" "))
     };
     (0..160).map(event).collect()
 }

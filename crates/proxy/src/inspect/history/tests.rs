@@ -197,7 +197,7 @@ proptest! {
         let mut conversation = HistoryTracker::default();
         let mut messages = vec![message("start")];
         let mut before: Vec<String> = Vec::new();
-        let mut told: Vec<Option<String>> = Vec::new();
+        let mut reported: Vec<Option<String>> = Vec::new();
         for (step, (more, at, change)) in steps.into_iter().enumerate() {
             for n in 0..more {
                 messages.push(message(&format!("{step}.{n} {}", "word ".repeat(words))));
@@ -218,15 +218,15 @@ proptest! {
             }
             let fresh = news(&mut conversation, &messages);
             for place in messages.len().saturating_sub(MAX_NEW_MESSAGES)..messages.len() {
-                if before.get(place) != messages.get(place) && told.get(place).and_then(Option::as_ref) != messages.get(place) {
+                if before.get(place) != messages.get(place) && reported.get(place).and_then(Option::as_ref) != messages.get(place) {
                     prop_assert!(fresh.contains(&place), "{place} in {step}");
                 }
             }
-            told.truncate(messages.len());
-            told.resize(messages.len(), None);
+            reported.truncate(messages.len());
+            reported.resize(messages.len(), None);
             for place in fresh {
-                prop_assert_ne!(told[place].as_ref(), Some(&messages[place]), "{} in {}", place, step);
-                told[place] = Some(messages[place].clone());
+                prop_assert_ne!(reported[place].as_ref(), Some(&messages[place]), "{} in {}", place, step);
+                reported[place] = Some(messages[place].clone());
             }
             prop_assert!(conversation.checkpoints.len() <= MAX_CHECKPOINTS);
             before.clone_from(&messages);

@@ -17,7 +17,7 @@ use crate::supervisor::{BoxFuture, HoldState};
 
 /// Blocks until the test releases it, and counts requests and events.
 struct Slow {
-    told: Mutex<Receiver<()>>,
+    notified: Mutex<Receiver<()>>,
     questions: Mutex<usize>,
     events: Mutex<usize>,
 }
@@ -29,7 +29,7 @@ impl Supervisor for Slow {
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
         // Never blocks once the test has dropped the other end.
-        let _ = self.told.lock().unwrap().recv();
+        let _ = self.notified.lock().unwrap().recv();
         *self.questions.lock().unwrap() +=
             events.iter().filter(|event| matches!(event.body, Body::ModelAsked(_))).count();
         *self.events.lock().unwrap() += events.len();
@@ -59,8 +59,9 @@ impl RequestHead for Opencode {
 
 #[tokio::test]
 async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost() {
-    let (tell, told) = channel();
-    let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default(), events: Mutex::default() });
+    let (notify, notified) = channel();
+    let judge =
+        Arc::new(Slow { notified: Mutex::new(notified), questions: Mutex::default(), events: Mutex::default() });
     let inspector = Arc::new(Inspector::new(Arc::<Slow>::clone(&judge), None).unwrap());
     let ask = |n: usize| {
         let text = format!("{n} ").repeat(512 * 1024);
@@ -72,7 +73,7 @@ async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost(
     (1..20).for_each(ask);
     let mut keep_up = pin!(inspector.wait_for_capacity());
     assert!(!is_ready(&mut keep_up).await, "this is more than may wait");
-    drop(tell);
+    drop(notify);
     // Blocks this thread: no time passes for the runtime, so only the notification can have woken it.
     inspector.flush(Duration::from_secs(30));
     assert!(is_ready(&mut keep_up).await);
@@ -132,9 +133,10 @@ fn request(id: &str) -> Arc<RequestRecord> {
 
 #[test]
 fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
-    let (tell, told) = channel();
-    let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default(), events: Mutex::default() });
-    drop(tell);
+    let (notify, notified) = channel();
+    let judge =
+        Arc::new(Slow { notified: Mutex::new(notified), questions: Mutex::default(), events: Mutex::default() });
+    drop(notify);
     let recorder = Recorder::start(Arc::<Slow>::clone(&judge)).unwrap();
     for text in ["trouble", "no trouble"] {
         let body = format!(r#"{{"role":"user","content":[{{"text":"before"}},{{"text":"{text}"}}]}}"#);

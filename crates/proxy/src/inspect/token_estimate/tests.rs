@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn said(bytes: u64, complete: bool, usage: Option<Usage>) -> ResponseSummary {
+fn response(bytes: u64, complete: bool, usage: Option<Usage>) -> ResponseSummary {
     ResponseSummary { output_bytes: bytes, complete, usage, ..ResponseSummary::default() }
 }
 
@@ -19,36 +19,43 @@ const QUESTION: PromptTokens = PromptTokens { tokens: 1000, before: None };
 
 #[test]
 fn what_nobody_told_is_estimated_from_what_was_asked_and_said() {
-    assert_eq!(estimated(said(400, true, None), QUESTION), Some(usage(1000, 0, 100)));
-    assert_eq!(estimated(said(400, false, None), QUESTION), Some(usage(1000, 0, 100)));
+    assert_eq!(estimated(response(400, true, None), QUESTION), Some(usage(1000, 0, 100)));
+    assert_eq!(estimated(response(400, false, None), QUESTION), Some(usage(1000, 0, 100)));
     let zeros = Some(Usage::default());
-    assert_eq!(estimated(said(400, true, zeros), QUESTION), Some(usage(1000, 0, 100)), "zeros tell nothing");
+    assert_eq!(estimated(response(400, true, zeros), QUESTION), Some(usage(1000, 0, 100)), "zeros tell nothing");
     let call = ResponseSummary { tool_calls: 1, complete: true, ..ResponseSummary::default() };
     assert_eq!(estimated(call, QUESTION), Some(usage(1000, 0, 1)), "a call without any input is an answer, too");
 }
 
 #[test]
 fn what_was_told_is_believed() {
-    let told = Some(usage(7, 3, 5));
-    assert_eq!(estimated(said(40_000, true, told), QUESTION), told);
+    let reported = Some(usage(7, 3, 5));
+    assert_eq!(estimated(response(40_000, true, reported), QUESTION), reported);
     let begun = Some(usage(7, 3, 1));
-    assert_eq!(estimated(said(400, false, begun), QUESTION), Some(usage(7, 3, 100)), "but not a beginning for the end");
+    assert_eq!(
+        estimated(response(400, false, begun), QUESTION),
+        Some(usage(7, 3, 100)),
+        "but not a beginning for the end"
+    );
     let most = Some(usage(7, 3, 500));
-    assert_eq!(estimated(said(400, false, most), QUESTION), most, "thoughts nobody sees count");
+    assert_eq!(estimated(response(400, false, most), QUESTION), most, "thoughts nobody sees count");
 }
 
 #[test]
 fn an_answer_without_a_word_costs_what_it_tells_and_no_more() {
-    assert_eq!(estimated(said(0, true, None), QUESTION), None);
-    assert_eq!(estimated(said(0, false, None), QUESTION), None);
-    let told = Some(usage(9, 0, 1));
-    assert_eq!(estimated(said(0, false, told), QUESTION), told);
+    assert_eq!(estimated(response(0, true, None), QUESTION), None);
+    assert_eq!(estimated(response(0, false, None), QUESTION), None);
+    let reported = Some(usage(9, 0, 1));
+    assert_eq!(estimated(response(0, false, reported), QUESTION), reported);
 }
 
 #[test]
 fn as_much_of_a_question_comes_from_the_cache_as_of_the_one_before() {
     let before = Some(usage(100, 300, 50));
-    assert_eq!(estimated(said(400, false, None), PromptTokens { tokens: 1000, before }), Some(usage(250, 750, 100)));
+    assert_eq!(
+        estimated(response(400, false, None), PromptTokens { tokens: 1000, before }),
+        Some(usage(250, 750, 100))
+    );
 }
 
 #[test]
@@ -62,14 +69,14 @@ fn a_picture_counts_for_less_than_its_letters() {
 
 proptest! {
     #[test]
-    fn no_figure_runs_over_or_gets_lost(said_bytes: u64, complete: bool, tokens: u64, told: Option<[u64; 3]>, before: Option<[u64; 3]>) {
+    fn no_figure_runs_over_or_gets_lost(text_bytes: u64, complete: bool, tokens: u64, reported: Option<[u64; 3]>, before: Option<[u64; 3]>) {
         let of = |[input, cache_read, output]: [u64; 3]| usage(input, cache_read, output);
-        let (told, before) = (told.map(of), before.map(of));
-        let found = estimated(said(said_bytes, complete, told), PromptTokens { tokens, before });
-        prop_assert_eq!(found.is_some(), said_bytes > 0 || told.is_some());
-        let (found, told) = (found.unwrap_or_default(), told.unwrap_or_default());
-        prop_assert!(found.output >= told.output);
-        prop_assert_eq!(found.context(), if told.context() > 0 || said_bytes == 0 { told.context() } else { tokens });
+        let (reported, before) = (reported.map(of), before.map(of));
+        let found = estimated(response(text_bytes, complete, reported), PromptTokens { tokens, before });
+        prop_assert_eq!(found.is_some(), text_bytes > 0 || reported.is_some());
+        let (found, reported) = (found.unwrap_or_default(), reported.unwrap_or_default());
+        prop_assert!(found.output >= reported.output);
+        prop_assert_eq!(found.context(), if reported.context() > 0 || text_bytes == 0 { reported.context() } else { tokens });
     }
 
     #[test]

@@ -114,10 +114,10 @@ fn every_choice_that_goes_on_is_ended_and_every_half_call_spoilt() {
     let choices: Vec<Value> = events.map(|event| event["choices"][0].clone()).collect();
     let of = |index: u64| choices.iter().filter(move |choice| choice["index"] == index);
     let spoilt = |index: u64| of(index).any(|choice| !choice["delta"]["tool_calls"].is_null());
-    let told = |index: u64| of(index).any(|choice| choice["delta"]["content"] == "[cut]");
+    let reported = |index: u64| of(index).any(|choice| choice["delta"]["content"] == "[cut]");
     let why = |index: u64| of(index).next_back().map(|choice| choice["finish_reason"].clone());
     assert_eq!([0, 1, 2, 3].map(spoilt), [false, true, false, false]);
-    assert_eq!([0, 1, 2, 3].map(told), [false, true, true, true]);
+    assert_eq!([0, 1, 2, 3].map(reported), [false, true, true, true]);
     assert_eq!(
         [0, 1, 2, 3].map(why),
         [None, Some("tool_calls".into()), Some("stop".into()), Some("tool_calls".into())]

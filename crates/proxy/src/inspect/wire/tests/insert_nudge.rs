@@ -105,8 +105,8 @@ proptest! {
         let after = with.len() - (body.len() - at);
         prop_assert_eq!(&with[after..], &body[at..]);
         let added: Value = serde_json::from_str(with[at..after].strip_prefix(',').unwrap()).unwrap();
-        let said = [&added["text"], &added["content"], &added["content"][0]["text"], &added["parts"][0]["text"]];
-        prop_assert!(said.contains(&&Value::from(note)), "{}", added);
+        let texts = [&added["text"], &added["content"], &added["content"][0]["text"], &added["parts"][0]["text"]];
+        prop_assert!(texts.contains(&&Value::from(note)), "{}", added);
         serde_json::from_str::<Value>(&with).unwrap();
     }
 }
