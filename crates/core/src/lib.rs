@@ -33,6 +33,8 @@
 //! | [`simhash`] | similarity of texts |
 //! | [`status`] | what a session is doing, with the reason |
 //! | [`subject`] | what an alert, a need or a decision is about |
+//! | [`task`] | what all driven work has: amounts, results of gates, workspaces |
+//! | [`wait`] | what work waits for |
 
 pub mod action;
 pub mod decision;
@@ -57,7 +59,9 @@ pub mod session;
 pub mod simhash;
 pub mod status;
 pub mod subject;
+pub mod task;
 pub mod time;
+pub mod wait;
 pub mod waste;
 
 pub use action::{Action, Tool, ToolKind};

@@ -3,7 +3,8 @@
 pub(crate) mod decide;
 pub(crate) mod resolve;
 
-use belay_ipc::views::{ReviewPhase, ReviewSummaryView, ReviewWait};
+use belay_core::wait::Awaited;
+use belay_ipc::views::{ReviewPhase, ReviewSummaryView};
 use maud::{Markup, html};
 
 use crate::frame::Frame;
@@ -51,9 +52,9 @@ pub(crate) fn look(task: &ReviewSummaryView) -> (&'static str, &'static str, &'s
         (_, ReviewPhase::NeedsAttention) => ("person", "s-need", "Needs you"),
         (_, ReviewPhase::Cancelled) => ("ended", "s-rest", "Cancelled"),
         (_, ReviewPhase::Failed) => ("failed", "s-fail", "Failed"),
-        (Some(ReviewWait::Limit { .. }), _) => ("limited", "s-limit", "Limited"),
-        (Some(ReviewWait::Lock { .. }), _) => ("wait", "s-rest", "Waiting"),
-        (Some(ReviewWait::Pause { .. }), _) => ("held", "s-held", "Held"),
+        (Some(Awaited::Limit { .. }), _) => ("limited", "s-limit", "Limited"),
+        (Some(Awaited::Lock { .. }), _) => ("wait", "s-rest", "Waiting"),
+        (Some(Awaited::Pause { .. }), _) => ("held", "s-held", "Held"),
         (None, ReviewPhase::Queued) => ("wait", "s-rest", "Queued"),
         (None, ReviewPhase::Preparing) => ("working", "s-work", "Preparing"),
         (None, ReviewPhase::Building) => ("working", "s-work", "Building"),
@@ -79,7 +80,7 @@ pub(crate) fn state(frame: &Frame<'_>, task: &ReviewSummaryView, words: &str) ->
 
 fn time(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
     match &task.waiting {
-        Some(ReviewWait::Limit { until, .. }) if !task.phase.has_ended() => {
+        Some(Awaited::Limit { until, .. }) if !task.phase.has_ended() => {
             html! { time datetime=(until) { "until " (words::moment(*until, frame.now, frame.zone)) } }
         }
         _ => since(frame, task.since),
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_ended_task_waits_for_nothing() {
-        let waiting = Some(ReviewWait::Lock { holder: "r-1".to_owned() });
+        let waiting = Some(Awaited::Lock { holder: "r-1".to_owned() });
         let task = ReviewSummaryView { phase: ReviewPhase::Cancelled, waiting, ..ReviewSummaryView::default() };
         assert_eq!(look(&task).2, "Cancelled");
         assert_eq!(look(&ReviewSummaryView { phase: ReviewPhase::Building, ..task }).2, "Waiting");

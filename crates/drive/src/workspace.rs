@@ -48,6 +48,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use belay_core::task::WorkspaceMode;
 use serde::{Deserialize, Serialize};
 
 use crate::headless::CancelHandle;
@@ -68,18 +69,6 @@ pub use remove::{KeptBecause, Removed};
 /// Endings of what is in Belay's directory next to a worktree, after the id of the workspace.
 pub const FILES_OF_A_WORKSPACE: &[&str] = &[".creating", ".removing", ".manifests", ".git"];
 
-/// Where the agent shall work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// In a git worktree of the last commit. The directory must have no uncommitted changes.
-    Worktree,
-    /// In a git worktree that starts with the person's uncommitted changes.
-    WorktreeWithChanges,
-    /// In the directory itself, with or without git.
-    InPlace,
-}
-
 /// What to make.
 #[derive(Clone, Debug)]
 pub struct WorkspaceSpec {
@@ -87,7 +76,7 @@ pub struct WorkspaceSpec {
     pub id: String,
     /// The person's directory, which may be any directory of a repository.
     pub project_dir: PathBuf,
-    pub mode: Mode,
+    pub mode: WorkspaceMode,
     /// Belay's own directory for worktrees and manifests.
     pub parent: PathBuf,
     /// Ignored files to copy into the worktree, relative to the directory. One that does not exist is skipped.

@@ -1,5 +1,6 @@
 //! Filing review tasks and deciding about them.
 
+use belay_core::task::WorkspaceMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +40,9 @@ pub struct FileReviewRequest {
     pub budget_micros: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<u64>,
-    /// `worktree` (default), `worktree_with_changes` or `in_place`.
+    /// A worktree by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<String>,
+    pub workspace: Option<WorkspaceMode>,
     /// The environment of the shell that files the task. Only over the socket: the HTTP API ignores it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,

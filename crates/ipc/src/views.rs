@@ -22,7 +22,7 @@ pub use overview::{
 };
 pub use review::{
     ArtifactView, BuiltView, GateView, LandedView, NewestDecisionView, ReviewAttention, ReviewDecisionKind,
-    ReviewDecisionView, ReviewIssueView, ReviewPhase, ReviewRoundView, ReviewSummaryView, ReviewView, ReviewWait,
+    ReviewDecisionView, ReviewIssueView, ReviewKind, ReviewPhase, ReviewRoundView, ReviewSummaryView, ReviewView,
     ReviewerAnswer, ReviewerView, ReviewsView, RoleSpendView, RunningStepView,
 };
 pub use session_page::{EventLineView, FailingTestView, FailingView, FileView, SessionPageView, TreeNodeView};

@@ -11,9 +11,10 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use belay_core::task::Spend;
 use belay_drive::environment::Environment;
 use belay_process::{ProcessMarker, running_since, start_time};
-use belay_review::task::{Budget, Spend};
+use belay_review::task::Budget;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::error::RunnerError;

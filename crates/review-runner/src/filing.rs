@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use belay_clock::now;
 use belay_config::{Config, EnvSnapshot, Paths, ReviewConfig};
+use belay_core::task::WorkspaceMode;
 use belay_drive::environment::Environment;
 use belay_drive::workspace;
 use belay_ipc::FileReviewRequest;
 use belay_review::Task;
-use belay_review::task::{Budget, Role, TaskSpec, WorkspaceMode};
+use belay_review::task::{Budget, Role, TaskSpec};
 
 use crate::error::RunnerError;
 use crate::open_task::OpenTask;
@@ -176,23 +177,10 @@ fn title(request: &FileReviewRequest) -> String {
 
 /// The workspace, as far as the directory allows it.
 fn mode(request: &FileReviewRequest, project_dir: &Path, env: &Environment) -> Result<WorkspaceMode, RunnerError> {
-    let mode = match request.workspace.as_deref() {
-        None | Some("" | "worktree") => WorkspaceMode::Worktree,
-        Some("worktree_with_changes") => WorkspaceMode::WorktreeWithChanges,
-        Some("in_place") => return Ok(WorkspaceMode::InPlace),
-        Some(other) => {
-            let message = format!("unknown workspace `{other}`; use worktree, worktree_with_changes or in_place");
-            return Err(RunnerError::Invalid(message));
-        }
-    };
-    let state = workspace::inspect(project_dir, &env.variables())?;
-    state.check(
-        project_dir,
-        match mode {
-            WorkspaceMode::Worktree => workspace::Mode::Worktree,
-            _ => workspace::Mode::WorktreeWithChanges,
-        },
-    )?;
+    let mode = request.workspace.unwrap_or_default();
+    if mode != WorkspaceMode::InPlace {
+        workspace::inspect(project_dir, &env.variables())?.check(project_dir, mode)?;
+    }
     Ok(mode)
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use belay_config::Config;
-use belay_review::task::Spend;
+use belay_core::task::Spend;
 
 /// The resident process.
 pub trait Host: Send + Sync + fmt::Debug {

@@ -41,7 +41,6 @@ mod runner;
 mod scheduler;
 pub mod task_dir;
 
-pub use belay_review::task::Spend;
 pub use error::RunnerError;
 pub use filing::FiledBy;
 pub use host::Host;

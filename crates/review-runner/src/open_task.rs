@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use belay_clock::now;
+use belay_core::task::WorkspaceMode;
 use belay_drive::workspace::Workspace;
 use belay_fs::repository::Repository;
 use belay_ipc::views::ReviewSummaryView;
 use belay_review::Task;
-use belay_review::task::{BuildStart, Record, WorkspaceMode};
+use belay_review::task::{BuildStart, Record};
 
 use crate::error::RunnerError;
 use crate::read;

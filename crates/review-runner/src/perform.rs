@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use belay_agents::AgentSpec;
 use belay_config::Config;
+use belay_core::task::Spend;
 use belay_drive::environment::Environment;
 use belay_drive::limits::Limits;
 use belay_drive::workspace::Workspace;
 use belay_review::Task;
 use belay_review::prompt::Prompts;
-use belay_review::task::{Role, Spend, Step, StepOutcome, StepRun};
+use belay_review::task::{Role, Step, StepOutcome, StepRun};
 
 use crate::agent_run::{CancelFlag, marker};
 use crate::error::RunnerError;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use belay_agents::headless::HeadlessEvent;
 use belay_core::Excerpt;
+use belay_core::task::Spend;
 use belay_drive::headless::HeadlessResult;
-use belay_review::task::Spend;
 use serde::Deserialize;
 
 /// One line of the output.
@@ -100,7 +100,7 @@ impl RunOutput {
             HeadlessEvent::Limit { message, .. } => self.push_text(&format!("limit: {message}")),
             HeadlessEvent::Error { message } => self.push_text(&format!("error: {message}")),
             HeadlessEvent::Usage { usage, micros } => {
-                self.spend = Spend { micros: micros.unwrap_or(0), tokens: usage.total(), millis: 0 };
+                self.spend = Spend::of_usage(usage, micros.unwrap_or(0));
             }
             HeadlessEvent::TextDelta { .. } => {}
         }

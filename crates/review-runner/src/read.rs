@@ -8,13 +8,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
+use belay_core::task::WorkspaceMode;
 use belay_core::{Excerpt, Timestamp};
 use belay_ipc::ReviewsRequest;
 use belay_ipc::views::{
-    NewestDecisionView, ReviewAttention, ReviewDecisionKind, ReviewPhase, ReviewSummaryView, ReviewWait, ReviewsView,
+    NewestDecisionView, ReviewAttention, ReviewDecisionKind, ReviewPhase, ReviewSummaryView, ReviewsView,
 };
 use belay_review::Task;
-use belay_review::task::{Answer, Attention, Decision, Phase, Record, Waiting, WorkspaceMode};
+use belay_review::task::{Answer, Attention, Decision, Phase, Record};
 
 pub(crate) use sentences::{agent_name, missing_approval, named};
 pub use view::view;
@@ -140,7 +141,7 @@ pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task, journal: &[
         // Errors of agents and commands may hold secrets.
         status: Excerpt::new(&sentences::status(task)).as_str().to_owned(),
         attention: attention(&task.phase),
-        waiting: task.waiting.as_ref().map(wait),
+        waiting: task.waiting.clone(),
         since: task.since,
         filed_at: filed.at,
         round: task.current_round().map_or(0, |round| round.number),
@@ -209,13 +210,5 @@ fn phase(phase: &Phase) -> ReviewPhase {
         Phase::NeedsAttention { .. } => ReviewPhase::NeedsAttention,
         Phase::Cancelled { .. } => ReviewPhase::Cancelled,
         Phase::Failed { .. } => ReviewPhase::Failed,
-    }
-}
-
-fn wait(waiting: &Waiting) -> ReviewWait {
-    match waiting.clone() {
-        Waiting::Limit { account, until } => ReviewWait::Limit { account, until },
-        Waiting::Lock { holder } => ReviewWait::Lock { holder },
-        Waiting::Pause { session, reason } => ReviewWait::Pause { session, reason },
     }
 }

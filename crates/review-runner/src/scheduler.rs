@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use belay_clock::now;
 use belay_config::Config;
 use belay_core::Timestamp;
+use belay_core::wait::Awaited;
 use belay_drive::limits;
-use belay_review::task::{Next, Phase, Record, Step, StepOutcome, StepRun, Waiting};
+use belay_review::task::{Next, Phase, Record, Step, StepOutcome, StepRun};
 
 use crate::agent_run::CancelFlag;
 use crate::error::RunnerError;
@@ -110,7 +111,7 @@ fn consider(
         Next::Start(run) => run,
         Next::WaitUntil(at) => return Ok(Some(at)),
         // Whoever lifts a pause does not know about the task.
-        Next::WaitForRecord if matches!(open.task.waiting, Some(Waiting::Pause { .. })) => {
+        Next::WaitForRecord if matches!(open.task.waiting, Some(Awaited::Pause { .. })) => {
             return Ok(Some(now() + PAUSE_POLL_INTERVAL));
         }
         Next::WaitForRecord | Next::Ended => return Ok(None),
@@ -136,7 +137,7 @@ fn consider(
         open.record(Record::Waits { waiting })?;
         shared.host.task_changed(id);
         let until = match &open.task.waiting {
-            Some(Waiting::Limit { until, .. }) => Some(*until),
+            Some(Awaited::Limit { until, .. }) => Some(*until),
             _ => None,
         };
         return Ok(until);
@@ -162,9 +163,9 @@ fn read_config<'c>(shared: &Shared, config: &'c mut Option<Config>) -> Result<&'
 /// Ends a wait whose reason is gone.
 fn end_wait(shared: &Shared, state: &State, id: &str, open: &mut OpenTask) -> Result<(), RunnerError> {
     let is_over = match &open.task.waiting {
-        Some(Waiting::Lock { .. }) => lock_holder(state, id, open.exclusive_dir()).is_none(),
-        Some(Waiting::Pause { session, .. }) => !shared.host.is_held(session),
-        Some(Waiting::Limit { .. }) | None => false,
+        Some(Awaited::Lock { .. }) => lock_holder(state, id, open.exclusive_dir()).is_none(),
+        Some(Awaited::Pause { session, .. }) => !shared.host.is_held(session),
+        Some(Awaited::Limit { .. }) | None => false,
     };
     if is_over {
         open.record(Record::WaitEnded)?;
@@ -174,13 +175,13 @@ fn end_wait(shared: &Shared, state: &State, id: &str, open: &mut OpenTask) -> Re
 }
 
 /// Why the step cannot start now.
-fn obstacle(shared: &Shared, state: &State, id: &str, open: &OpenTask, context: &StepContext) -> Option<Waiting> {
+fn obstacle(shared: &Shared, state: &State, id: &str, open: &OpenTask, context: &StepContext) -> Option<Awaited> {
     if let Some(holder) = lock_holder(state, id, open.exclusive_dir()) {
-        return Some(Waiting::Lock { holder });
+        return Some(Awaited::Lock { holder });
     }
     let account = account(context)?;
     let limit = shared.limits.active(&account, now())?;
-    Some(Waiting::Limit { account, until: limit.until })
+    Some(Awaited::Limit { account, until: limit.until })
 }
 
 /// Whether the account of the step has as many runs as it may have.
@@ -210,7 +211,7 @@ fn lock_holder(state: &State, id: &str, dir: Option<PathBuf>) -> Option<String> 
                 let open = lock(&entry.task);
                 // One that waits for the directory itself holds nothing, or two would wait for each other.
                 let has_begun = !matches!(open.task.phase, Phase::Queued) && !open.task.phase.is_final();
-                let waits = matches!(open.task.waiting, Some(Waiting::Lock { .. }));
+                let waits = matches!(open.task.waiting, Some(Awaited::Lock { .. }));
                 has_begun && !waits && open.exclusive_dir().is_some_and(|other| overlaps(&other, &dir))
             }
         }
@@ -298,7 +299,7 @@ fn start(
         let performed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| how(&context)));
         let performed = performed.unwrap_or_else(|_| Performed::Finished {
             outcome: StepOutcome::Crashed { why: "an internal error of Belay; see the log".to_owned() },
-            spend: belay_review::task::Spend::default(),
+            spend: belay_core::task::Spend::default(),
         });
         // Nothing of the attempt is left to be found by it.
         let _ = std::fs::remove_file(context.dir.marker(context.run.attempt));

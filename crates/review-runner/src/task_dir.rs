@@ -19,10 +19,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use belay_core::Timestamp;
+use belay_core::task::Spend;
 use belay_fs::{FileMode, Links};
 use belay_ipc::views::{ArtifactView, ReviewSummaryView};
 use belay_review::Task;
-use belay_review::task::{Record, Spend, TaskSpec};
+use belay_review::task::{Record, TaskSpec};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -21,12 +21,14 @@ mod tests;
 use std::collections::BTreeMap;
 
 use belay_core::Timestamp;
+use belay_core::task::Spend;
+use belay_core::wait::Awaited;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use journal::{Answer, Decision, Record, StepOutcome, role};
-pub use round::{BuildStart, Built, GateResult, Review, Round};
-pub use spec::{Budget, Role, SpecError, Spend, TaskSpec, WorkspaceMode};
+pub use round::{BuildStart, Built, Review, Round};
+pub use spec::{Budget, Role, SpecError, TaskSpec};
 pub use step::{ReviewKind, Step};
 
 use crate::ledger::{IssueId, Ledger};
@@ -37,7 +39,7 @@ pub struct Task {
     pub spec: TaskSpec,
     pub phase: Phase,
     /// Why nothing runs although there is work to do.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<Awaited>,
     pub rounds: Vec<Round>,
     pub ledger: Ledger,
     /// Tokens and money by role.
@@ -156,18 +158,6 @@ pub enum Attention {
     },
 }
 
-/// Why nothing runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "for", rename_all = "snake_case")]
-pub enum Waiting {
-    /// A usage limit of the account.
-    Limit { account: String, until: Timestamp },
-    /// Another task works in the same directory.
-    Lock { holder: String },
-    /// Belay paused the agent's session.
-    Pause { session: String, reason: String },
-}
-
 /// What to do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -256,9 +246,9 @@ impl Task {
             return Next::Await(running.step.clone());
         }
         match &self.waiting {
-            Some(Waiting::Limit { until, .. }) if now < *until => return Next::WaitUntil(*until),
-            Some(Waiting::Lock { .. } | Waiting::Pause { .. }) => return Next::WaitForRecord,
-            Some(Waiting::Limit { .. }) | None => {}
+            Some(Awaited::Limit { until, .. }) if now < *until => return Next::WaitUntil(*until),
+            Some(Awaited::Lock { .. } | Awaited::Pause { .. }) => return Next::WaitForRecord,
+            Some(Awaited::Limit { .. }) | None => {}
         }
         Next::Start(StepRun {
             step: self.position.clone(),

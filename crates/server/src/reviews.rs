@@ -5,13 +5,15 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use belay_agents::AgentSpec;
 use belay_config::{Config, Loader, Strictness};
+use belay_core::event::Usage;
+use belay_core::task::Spend;
 use belay_core::{SessionKey, Subject};
 use belay_ipc::views::{LandedView, OverviewView, ReviewSummaryView, ReviewView, ReviewsView};
 use belay_ipc::{
     DecideReviewRequest, ErrorBody, ErrorCode, FileReviewRequest, LandReviewRequest, PauseReviewsRequest,
     ReviewRequest, ReviewsRequest,
 };
-use belay_review_runner::{FiledBy, Host, Runner, RunnerError, Spend, read, root};
+use belay_review_runner::{FiledBy, Host, Runner, RunnerError, read, root};
 use belay_store::SessionQuery;
 
 use crate::state::DaemonState;
@@ -89,7 +91,9 @@ impl Host for ReviewHost {
         let all = [row.details.spent, row.descendants];
         // A model without a price is charged as `belay run` does.
         let micros = all.iter().map(|spent| spent.cost_micros.saturating_add(spent.unpriced_micros)).sum();
-        Some(Spend { micros, tokens: all.iter().map(|spent| spent.usage.total()).sum(), millis: 0 })
+        let mut usage = Usage::default();
+        all.iter().for_each(|spent| usage.add(&spent.usage));
+        Some(Spend::of_usage(usage, micros))
     }
 
     fn has_live_session(&self, dir: &Path) -> bool {

@@ -1,6 +1,7 @@
 //! What a person decides about a task that cannot go on by itself.
 
-use belay_ipc::views::{ReviewIssueView, ReviewPhase, ReviewView, ReviewWait};
+use belay_core::wait::Awaited;
+use belay_ipc::views::{ReviewIssueView, ReviewPhase, ReviewView};
 use maud::{Markup, html};
 
 use super::DECIDE;
@@ -20,7 +21,7 @@ pub(super) fn panel(frame: &Frame<'_>, view: &ReviewView) -> Markup {
     let title = match (task.phase, &task.waiting) {
         (ReviewPhase::NeedsAttention, _) => "This task needs you",
         (ReviewPhase::Failed, _) => "This task failed",
-        (phase, Some(ReviewWait::Pause { session, reason })) if !phase.has_ended() => return held(session, reason),
+        (phase, Some(Awaited::Pause { session, reason })) if !phase.has_ended() => return held(session, reason),
         // The part stays, so that it can be filled later.
         _ => return html! { div id=(DECIDE) hidden {} },
     };

@@ -1,5 +1,6 @@
 //! Title, state, what can be decided at any time, and the key figures.
 
+use belay_core::task::WorkspaceMode;
 use belay_ipc::views::{ReviewPhase, ReviewSummaryView, ReviewView};
 use maud::{Markup, html};
 
@@ -46,7 +47,7 @@ fn newest_decision(frame: &Frame<'_>, view: &ReviewView) -> Option<String> {
 fn actions(frame: &Frame<'_>, view: &ReviewView) -> Markup {
     let task = &view.summary;
     // Only a worktree can be given up. In place, there is nothing to remove.
-    let archive = html! { @if view.dir.is_some() && view.workspace != "in_place" { (decide::archive()) } };
+    let archive = html! { @if view.dir.is_some() && view.workspace != WorkspaceMode::InPlace { (decide::archive()) } };
     match task.phase {
         ReviewPhase::Done if task.landed => html! {},
         ReviewPhase::Done => html! { (decide::land(frame, task, "main")) (decide::apply(frame, task)) (archive) },
@@ -79,7 +80,7 @@ fn facts(frame: &Frame<'_>, view: &ReviewView) -> Markup {
                 @if task.phase.has_ended() { (words::duration(task.since.saturating_since(task.filed_at))) }
                 @else { (since(frame, task.filed_at)) }
             }))
-            (fact("Directory", html! { code { (name(&frame.path(&task.project_dir))) } " " small { (workspace(&view.workspace)) } }))
+            (fact("Directory", html! { code { (name(&frame.path(&task.project_dir))) } " " small { (workspace(view.workspace)) } }))
             @if let Some(dir) = view.dir.as_deref().filter(|dir| *dir != task.project_dir) {
                 (fact("Worktree", html! { code { (name(&frame.path(dir))) } }))
             }
@@ -105,11 +106,10 @@ fn limit(view: &ReviewView) -> String {
     review_task::budget(&view.summary).map_or_else(|| "no budget".to_owned(), |(_, of)| format!("of {of}"))
 }
 
-fn workspace(mode: &str) -> &'static str {
+fn workspace(mode: WorkspaceMode) -> &'static str {
     match mode {
-        "worktree" => "in a worktree",
-        "worktree_with_changes" => "in a worktree, with uncommitted changes",
-        "in_place" => "in place",
-        _ => "",
+        WorkspaceMode::Worktree => "in a worktree",
+        WorkspaceMode::WorktreeWithChanges => "in a worktree, with uncommitted changes",
+        WorkspaceMode::InPlace => "in place",
     }
 }

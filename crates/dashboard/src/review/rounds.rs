@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use belay_ipc::views::{ReviewPhase, ReviewRoundView, ReviewView, ReviewerAnswer, ReviewerView};
+use belay_ipc::views::{ReviewKind, ReviewPhase, ReviewRoundView, ReviewView, ReviewerAnswer, ReviewerView};
 use maud::{Markup, html};
 
 use super::{ROUNDS, ReviewPage, footer};
@@ -195,7 +195,11 @@ fn verdict(review: &ReviewerView) -> Markup {
         ReviewerAnswer::NoVerdict => ("s-need", "unknown", "no verdict".to_owned()),
     };
     // What every review is need not be said.
-    let kind = Some(review.kind.as_str()).filter(|kind| ["final", "arbitration"].contains(kind));
+    let kind = match review.kind {
+        ReviewKind::Full | ReviewKind::Delta => None,
+        ReviewKind::Final => Some("final"),
+        ReviewKind::Arbitration => Some("arbitration"),
+    };
     html! {
         (mark(class, shape, html! { (word) @if let Some(kind) = kind { " " small { (kind) } } }))
         @if let Some(note) = &review.note { div.muted { (sentence(note)) } }

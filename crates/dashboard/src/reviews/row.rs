@@ -1,6 +1,7 @@
 //! One task in the list.
 
-use belay_ipc::views::{ReviewPhase, ReviewSummaryView, ReviewWait};
+use belay_core::wait::Awaited;
+use belay_ipc::views::{ReviewPhase, ReviewSummaryView};
 use maud::{Markup, html};
 
 use crate::forms::form;
@@ -66,7 +67,7 @@ fn actions(frame: &Frame<'_>, task: &ReviewSummaryView) -> Markup {
         (_, ReviewPhase::Done) if task.landed => html! { span.tag { "landed" } },
         (_, ReviewPhase::Done) if task.archived => html! { span.tag { "archived" } },
         (_, ReviewPhase::Done) => html! { (decide::land(frame, task, "main")) },
-        (Some(ReviewWait::Pause { session, .. }), _) => html! {
+        (Some(Awaited::Pause { session, .. }), _) => html! {
             a.button.main href=(session_url(session)) { "Open the session" }
             (decide::cancel(task))
         },

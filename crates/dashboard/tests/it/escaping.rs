@@ -127,7 +127,6 @@ fn fill(json: serde_json::Value, text: &str) -> serde_json::Value {
                 "builder",
                 "prompt",
                 "arbiter",
-                "workspace",
                 "dir",
                 "artifacts_dir",
                 "intervention",

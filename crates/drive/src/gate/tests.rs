@@ -2,8 +2,8 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::workspace::Mode;
 use crate::workspace::tests::{Project, read, write};
+use belay_core::task::WorkspaceMode;
 
 /// A gate in a directory, with the environment of the tests.
 fn gate<'a>(command: &'a str, dir: &'a Path, cancel: &'a CancelHandle) -> GateRun<'a> {
@@ -80,7 +80,7 @@ fn a_flood_of_output_is_bounded() {
 #[test]
 fn a_gate_that_takes_too_long_is_stopped_and_does_not_run_again() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let cancel = CancelHandle::default();
     let gate = GateRun { timeout: Some(Duration::ZERO), ..gate("exec sleep 1000", workspace.dir(), &cancel) };
     let bound = run_bound(&workspace, &gate).expect("an outcome");
@@ -153,7 +153,7 @@ fn a_process_that_left_the_group_and_ignores_signals_does_not_survive() {
 #[test]
 fn a_gate_that_changes_the_tree_does_not_pass() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let bound = run_in_workspace(&workspace, "echo formatted > a.txt; rm b.txt; echo new > new.txt");
     assert!(!bound.outcome.passed && bound.outcome.attempts == 1);
     assert_eq!(bound.outcome.summary, "the gate changed a.txt, b.txt");
@@ -166,12 +166,12 @@ fn a_gate_that_changes_the_tree_does_not_pass() {
 fn new_files_of_a_gate_go_in_a_worktree_and_stay_in_place() {
     let project = Project::new();
     let command = "echo covered > coverage.txt; echo built > build.log; echo ok";
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let bound = run_in_workspace(&workspace, command);
     assert!(bound.outcome.passed && bound.tree == bound.tree_after && bound.changed.is_empty(), "{bound:?}");
     assert!(!workspace.dir().join("coverage.txt").exists());
     assert_eq!(read(workspace.dir().join("build.log")), "built\n", "ignored files stay, for incremental builds");
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     let bound = run_in_workspace(&workspace, command);
     assert!(bound.outcome.passed && bound.tree != bound.tree_after, "{bound:?}");
     assert_eq!(read(project.project_dir.join("coverage.txt")), "covered\n");
@@ -180,7 +180,7 @@ fn new_files_of_a_gate_go_in_a_worktree_and_stay_in_place() {
 #[test]
 fn a_red_gate_runs_once_more_and_passes_as_flaky() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let flaky = run_in_workspace(
         &workspace,
         "echo run >> runs.log; test $(wc -l < runs.log) = 2 || { echo 'race lost'; exit 1; }",
@@ -198,7 +198,7 @@ fn a_red_gate_runs_once_more_and_passes_as_flaky() {
 fn a_dir_without_git_has_gates_too() {
     let project = Project::without_git();
     project.write("a.txt", "a");
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     let bound = run_in_workspace(&workspace, "test -f a.txt");
     assert!(bound.outcome.passed && bound.tree == *workspace.base());
     assert_eq!(run_in_workspace(&workspace, "echo b > a.txt").outcome.summary, "the gate changed a.txt");

@@ -12,7 +12,7 @@ use super::inspect::{Repository, inspect};
 use super::own_git::OwnGit;
 use super::programs::GitPrograms;
 use super::snapshot::{self, BASE};
-use super::{Kind, Mode, TreeId, Workspace, WorkspaceSpec, check_name, copy_files, manifest, remove};
+use super::{Kind, TreeId, Workspace, WorkspaceMode, WorkspaceSpec, check_name, copy_files, manifest, remove};
 use crate::gate::{CommandRun, GRACE, run_command};
 use crate::headless::CancelHandle;
 
@@ -28,8 +28,10 @@ impl Workspace {
         let project_dir =
             spec.project_dir.canonicalize().map_err(WorkspaceError::io("cannot open", &spec.project_dir))?;
         match spec.mode {
-            Mode::InPlace => in_place(spec, project_dir, cancel),
-            Mode::Worktree | Mode::WorktreeWithChanges => Worktree::plan(spec, project_dir)?.create(spec, cancel),
+            WorkspaceMode::InPlace => in_place(spec, project_dir, cancel),
+            WorkspaceMode::Worktree | WorkspaceMode::WorktreeWithChanges => {
+                Worktree::plan(spec, project_dir)?.create(spec, cancel)
+            }
         }
     }
 }
@@ -121,7 +123,7 @@ impl Worktree {
         // No agent has been here yet, so that the new `.git` file can be trusted.
         let git_dir = Git::discover(&self.root, &spec.env).path(&["rev-parse", "--absolute-git-dir"])?;
         let worktree = Git::pinned(&git_dir, &self.root, &spec.env).with_cancel(cancel);
-        if spec.mode == Mode::WorktreeWithChanges {
+        if spec.mode == WorkspaceMode::WorktreeWithChanges {
             let changed = snapshot::tree(&git, &TemporaryIndex::copy_of_work_tree(&git, &self.repo.git_dir)?)?;
             worktree.run(&["read-tree", "--reset", "-u", &changed])?;
             // The changes are in the files only, as most of them are in the person's directory.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Mode;
+use super::WorkspaceMode;
 use super::error::WorkspaceError;
 use super::git::{Environment, Git, path_text, split_nul};
 use super::special_files;
@@ -68,11 +68,11 @@ pub struct DirState {
 
 impl DirState {
     /// Whether the directory can have a worktree. Returns its repository and the commit that is checked out.
-    pub fn check(self, project_dir: &Path, mode: Mode) -> Result<(Repository, String), WorkspaceError> {
+    pub fn check(self, project_dir: &Path, mode: WorkspaceMode) -> Result<(Repository, String), WorkspaceError> {
         let repository =
             self.repository.ok_or_else(|| WorkspaceError::NoGit { project_dir: project_dir.to_owned() })?;
         let head = self.head.ok_or_else(|| WorkspaceError::NoCommit { root: repository.root.clone() })?;
-        if mode == Mode::Worktree && self.changed_count > 0 {
+        if mode == WorkspaceMode::Worktree && self.changed_count > 0 {
             let (files, count) = (self.changed, self.changed_count);
             return Err(WorkspaceError::Dirty { project_dir: project_dir.to_owned(), files, count });
         }

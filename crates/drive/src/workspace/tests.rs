@@ -55,7 +55,7 @@ impl Project {
         Some(vec![("PATH".into(), path), ("HOME".into(), home), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())])
     }
 
-    fn spec(&self, mode: Mode) -> WorkspaceSpec {
+    fn spec(&self, mode: WorkspaceMode) -> WorkspaceSpec {
         WorkspaceSpec {
             id: "t1".to_owned(),
             project_dir: self.project_dir.clone(),
@@ -69,7 +69,7 @@ impl Project {
         }
     }
 
-    pub(crate) fn create(&self, mode: Mode) -> Workspace {
+    pub(crate) fn create(&self, mode: WorkspaceMode) -> Workspace {
         create(&self.spec(mode)).expect("a workspace")
     }
 

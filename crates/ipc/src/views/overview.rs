@@ -220,7 +220,9 @@ pub struct QuotaView {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ReviewPhase, ReviewWait};
+    use belay_core::wait::Awaited;
+
+    use super::super::ReviewPhase;
     use super::*;
 
     fn task(id: &str, phase: ReviewPhase, since: i64) -> ReviewSummaryView {
@@ -235,7 +237,7 @@ mod tests {
     #[test]
     fn tasks_to_decide_come_before_results_and_what_goes_on_by_itself_is_left_out() {
         let held = ReviewSummaryView {
-            waiting: Some(ReviewWait::Pause { session: "codex:1".to_owned(), reason: String::new() }),
+            waiting: Some(Awaited::Pause { session: "codex:1".to_owned(), reason: String::new() }),
             ..task("held", ReviewPhase::Building, 1)
         };
         let landed = ReviewSummaryView { landed: true, ..task("landed", ReviewPhase::Done, 1) };

@@ -1,5 +1,7 @@
 //! Review tasks: the queue, and one task with its rounds, issues and costs.
 
+use belay_core::task::WorkspaceMode;
+use belay_core::wait::Awaited;
 use belay_core::{Subject, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +64,7 @@ pub struct ReviewSummaryView {
     pub attention: Option<ReviewAttention>,
     /// What is awaited, if a usage limit, a lock or a pause holds the task back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<ReviewWait>,
+    pub waiting: Option<Awaited>,
     pub since: Timestamp,
     pub filed_at: Timestamp,
     /// The current round, 0 before the first one.
@@ -96,7 +98,7 @@ impl ReviewSummaryView {
 
     /// It needs a decision, or its session is held.
     pub fn needs_person(&self) -> bool {
-        let is_held = !self.phase.has_ended() && matches!(self.waiting, Some(ReviewWait::Pause { .. }));
+        let is_held = !self.phase.has_ended() && matches!(self.waiting, Some(Awaited::Pause { .. }));
         is_held || self.needs_decision()
     }
 
@@ -157,18 +159,6 @@ pub enum ReviewAttention {
     Refused,
 }
 
-/// Why nothing of a task runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "for", rename_all = "snake_case")]
-pub enum ReviewWait {
-    /// A usage limit of the account.
-    Limit { account: String, until: Timestamp },
-    /// Another task uses the directory or the account.
-    Lock { holder: String },
-    /// Belay or a person paused the agent's session.
-    Pause { session: String, reason: String },
-}
-
 /// A task with everything that happened to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewView {
@@ -181,8 +171,7 @@ pub struct ReviewView {
     pub arbiter: Option<String>,
     /// Approvals that suffice.
     pub quorum: u32,
-    /// worktree, worktree_with_changes or in_place.
-    pub workspace: String,
+    pub workspace: WorkspaceMode,
     /// Where the builder works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
@@ -251,14 +240,27 @@ pub struct GateView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewerView {
     pub reviewer: String,
-    /// full, delta, final or arbitration.
-    pub kind: String,
+    pub kind: ReviewKind,
     pub answer: ReviewerAnswer,
     /// Issues that it raised.
     pub issues: u32,
     /// The action that a person has to take, or why there is no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// How much a reviewer looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewKind {
+    /// Everything, as the reviewer had not seen the work yet.
+    Full,
+    /// What changed since its last verdict, and the open issues.
+    Delta,
+    /// Everything once more, since nothing was open.
+    Final,
+    /// The disputed issues, as the arbiter.
+    Arbitration,
 }
 
 /// What a reviewer answered.

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use belay_clock::now;
 use belay_core::SessionKey;
 use belay_core::session::StateName;
+use belay_core::task::Spend;
 use belay_drive::headless::{Ending, HeadlessResult};
 use belay_drive::limits;
-use belay_review::task::{Role, Spend, StepOutcome};
+use belay_review::task::{Role, StepOutcome};
 
 use super::{Performed, StepContext, known_agent};
 use crate::agent_run::{AgentCommand, AgentRun, RunEnd};
@@ -83,8 +84,7 @@ fn wait(context: &StepContext, role: &Role, run: AgentRun) -> Result<AgentEnd, R
             false => Performed::Finished { outcome: StepOutcome::Crashed { why: last_line(&stderr) }, spend },
         }));
     };
-    let reported =
-        Spend { micros: result.micros.unwrap_or(0), tokens: result.usage.total(), millis: result.duration_ms };
+    let reported = Spend { millis: result.duration_ms, ..Spend::of_usage(result.usage, result.micros.unwrap_or(0)) };
     let spend = charged(context, reported, result.session.as_deref(), before);
     if result.ending == Ending::Finished {
         return Ok(AgentEnd::Answered { result: Box::new(result), spend });
@@ -99,10 +99,11 @@ fn charged(context: &StepContext, reported: Spend, session: Option<&str>, before
         return reported;
     }
     let observed = session.and_then(|session| context.host.session_spend(session)).unwrap_or_default();
-    Spend {
-        micros: observed.micros.saturating_sub(before.micros),
-        tokens: reported.tokens.max(observed.tokens.saturating_sub(before.tokens)),
-        millis: reported.millis,
+    let micros = observed.micros.saturating_sub(before.micros);
+    let tokens = observed.tokens.saturating_sub(before.tokens);
+    match tokens > reported.tokens {
+        true => Spend { micros, tokens, usage: observed.usage.saturating_sub(&before.usage), millis: reported.millis },
+        false => Spend { micros, ..reported },
     }
 }
 

@@ -1,8 +1,9 @@
 //! Runs a gate on the tree that was built.
 
+use belay_core::task::{GateResult, Spend};
 use belay_drive::gate::{self, GateRun};
 use belay_drive::workspace::TreeId;
-use belay_review::task::{GateResult, Spend, Step, StepOutcome};
+use belay_review::task::{Step, StepOutcome};
 
 use super::{Performed, StepContext, numbered};
 use crate::agent_run::marker;

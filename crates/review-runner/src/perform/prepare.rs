@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use belay_drive::workspace::{Mode, Workspace, WorkspaceSpec};
-use belay_review::task::{StepOutcome, TaskSpec, WorkspaceMode};
+use belay_core::task::WorkspaceMode;
+use belay_drive::workspace::{Workspace, WorkspaceSpec};
+use belay_review::task::StepOutcome;
 
 use super::{Performed, StepContext};
 use crate::agent_run::marker;
@@ -19,7 +20,7 @@ pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
         &WorkspaceSpec {
             id: context.dir.id().to_owned(),
             project_dir: PathBuf::from(&spec.project_dir),
-            mode: mode(spec),
+            mode: spec.workspace,
             parent: context.worktrees.clone(),
             copy: context.config.drive.copy.clone(),
             setup: context.config.drive.setup.clone(),
@@ -32,12 +33,4 @@ pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
     instructions::record(context, &workspace)?;
     context.dir.write_json("workspace.json", &workspace)?;
     Ok(Performed::new(StepOutcome::Prepared))
-}
-
-pub(crate) fn mode(spec: &TaskSpec) -> Mode {
-    match spec.workspace {
-        WorkspaceMode::Worktree => Mode::Worktree,
-        WorkspaceMode::WorktreeWithChanges => Mode::WorktreeWithChanges,
-        WorkspaceMode::InPlace => Mode::InPlace,
-    }
 }

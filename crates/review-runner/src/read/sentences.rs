@@ -5,9 +5,10 @@
 use std::path::Path;
 
 use belay_core::Excerpt;
+use belay_core::wait::Awaited;
 use belay_review::Task;
 use belay_review::convergence::Dispute;
-use belay_review::task::{Attention, DoneBy, Phase, ReviewKind, Running, Step, Waiting};
+use belay_review::task::{Attention, DoneBy, Phase, ReviewKind, Running, Step};
 use belay_review::verdict::VerdictStatus;
 
 /// Open issues that a message lists.
@@ -34,9 +35,9 @@ pub(crate) fn agent_name(agent: &str) -> String {
 fn clause(task: &Task) -> String {
     if let Some(waiting) = &task.waiting {
         return match waiting {
-            Waiting::Limit { account, until } => format!("waits until {until}: usage limit of {account}"),
-            Waiting::Lock { holder } => format!("waits for {holder}, which works in the same directory"),
-            Waiting::Pause { session, reason } => format!("`{session}` is paused: {}", reason.trim_end_matches('.')),
+            Awaited::Limit { account, until } => format!("waits until {until}: usage limit of {account}"),
+            Awaited::Lock { holder } => format!("waits for {holder}, which works in the same directory"),
+            Awaited::Pause { session, reason } => format!("`{session}` is paused: {}", reason.trim_end_matches('.')),
         };
     }
     match &task.phase {

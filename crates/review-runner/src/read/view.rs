@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use belay_core::task::Spend;
 use belay_core::{Excerpt, format};
 use belay_drive::workspace::Workspace;
 use belay_ipc::views::{
-    BuiltView, GateView, ReviewDecisionView, ReviewIssueView, ReviewRoundView, ReviewView, ReviewerAnswer,
+    self, BuiltView, GateView, ReviewDecisionView, ReviewIssueView, ReviewRoundView, ReviewView, ReviewerAnswer,
     ReviewerView, RoleSpendView, RunningStepView,
 };
 use belay_review::Task;
 use belay_review::ledger::{FollowUp, Issue, IssueState};
 use belay_review::task::{
-    Answer, Attention, BuildStart, Decision, Phase, Record, Review, ReviewKind, Round, Spend, Step, WorkspaceMode, role,
+    Answer, Attention, BuildStart, Decision, Phase, Record, Review, ReviewKind, Round, Step, role,
 };
 use belay_review::verdict::VerdictStatus;
 
@@ -41,12 +42,7 @@ pub fn view(dir: &TaskDir) -> Result<ReviewView, RunnerError> {
         gates: task.spec.gates.iter().map(|gate| redacted(gate)).collect(),
         arbiter: task.spec.arbiter.as_ref().map(|role| role.agent.clone()),
         quorum: task.spec.quorum.unwrap_or_else(|| count(task.spec.reviewers.len())),
-        workspace: match task.spec.workspace {
-            WorkspaceMode::Worktree => "worktree",
-            WorkspaceMode::WorktreeWithChanges => "worktree_with_changes",
-            WorkspaceMode::InPlace => "in_place",
-        }
-        .to_owned(),
+        workspace: task.spec.workspace,
         dir: workspace
             .filter(|workspace| workspace.dir().exists())
             .map(|workspace| workspace.dir().display().to_string()),
@@ -109,7 +105,7 @@ fn round_view(filed: &FiledTask, round: &Round, costs: &RoundCosts, has_diff: bo
     let answered = round.reviews.iter().map(reviewer_view);
     let missing = round.no_verdict.iter().map(|(reviewer, why)| ReviewerView {
         reviewer: reviewer.clone(),
-        kind: "full".to_owned(),
+        kind: views::ReviewKind::Full,
         answer: ReviewerAnswer::NoVerdict,
         issues: 0,
         note: Some(redacted(why)),
@@ -183,19 +179,19 @@ fn reviewer_view(review: &Review) -> ReviewerView {
     };
     ReviewerView {
         reviewer: review.reviewer.clone(),
-        kind: kind(review.kind).to_owned(),
+        kind: kind(review.kind),
         answer,
         issues: count(review.verdict.issues.len()),
         note,
     }
 }
 
-fn kind(kind: ReviewKind) -> &'static str {
+fn kind(kind: ReviewKind) -> views::ReviewKind {
     match kind {
-        ReviewKind::Full => "full",
-        ReviewKind::Delta => "delta",
-        ReviewKind::Final => "final",
-        ReviewKind::Arbitration => "arbitration",
+        ReviewKind::Full => views::ReviewKind::Full,
+        ReviewKind::Delta => views::ReviewKind::Delta,
+        ReviewKind::Final => views::ReviewKind::Final,
+        ReviewKind::Arbitration => views::ReviewKind::Arbitration,
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use belay_core::Timestamp;
+use belay_core::task::GateResult;
 
-use super::{Attention, BuildStart, Built, DoneBy, GateResult, Phase, Review, ReviewKind, Step, Task};
+use super::{Attention, BuildStart, Built, DoneBy, Phase, Review, ReviewKind, Step, Task};
 use crate::convergence::{Outlook, RoundFacts, assess};
 use crate::diff::ChangedLines;
 use crate::ledger::{Issue, Provenance, ReviewedRound};

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use belay_core::Timestamp;
+use belay_core::task::{GateResult, Spend, WorkspaceMode};
+use belay_core::wait::Awaited;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Attention, Budget, Built, DoneBy, GateResult, MAX_ATTEMPTS, Phase, RecordError, ReviewKind, Round, Running, Spend,
-    Step, Task, Waiting, WorkspaceMode,
+    Attention, Budget, Built, DoneBy, MAX_ATTEMPTS, Phase, RecordError, ReviewKind, Round, Running, Step, Task,
 };
 use crate::ledger::IssueId;
 use crate::task::round::BuildStart;
@@ -39,7 +40,7 @@ pub enum Record {
     },
     /// The step cannot start now.
     Waits {
-        waiting: Waiting,
+        waiting: Awaited,
     },
     /// What the task waited for has happened.
     WaitEnded,
@@ -224,11 +225,11 @@ impl Task {
                     self.keep_leftovers(step);
                 }
                 self.resume.clone_from(session);
-                self.waiting = Some(Waiting::Limit { account: account.clone(), until: *until });
+                self.waiting = Some(Awaited::Limit { account: account.clone(), until: *until });
             }
             StepOutcome::Paused { session, reason } => {
                 self.resume = Some(session.clone());
-                self.waiting = Some(Waiting::Pause { session: session.clone(), reason: reason.clone() });
+                self.waiting = Some(Awaited::Pause { session: session.clone(), reason: reason.clone() });
             }
             StepOutcome::OverBudget => {
                 self.keep_leftovers(step);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use belay_core::task::GateResult;
 use serde::{Deserialize, Serialize};
 
 use super::step::ReviewKind;
@@ -84,16 +85,6 @@ pub struct Built {
     /// Issues that the builder does not want to fix, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objections: Vec<(IssueId, String)>,
-}
-
-/// The result of a gate, bound to the tree it ran on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GateResult {
-    pub command: String,
-    pub tree: String,
-    pub passed: bool,
-    /// One line: what failed.
-    pub summary: String,
 }
 
 /// A reviewer's verdict.

@@ -1,5 +1,6 @@
 //! What a person asks for.
 
+use belay_core::task::{Spend, WorkspaceMode};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -44,18 +45,6 @@ pub struct Role {
     pub model: Option<String>,
 }
 
-/// Where the builder works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkspaceMode {
-    /// In a git worktree of the last commit.
-    Worktree,
-    /// In a git worktree that starts with the person's uncommitted changes.
-    WorktreeWithChanges,
-    /// In the directory itself.
-    InPlace,
-}
-
 /// Limits of a task; `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -83,26 +72,6 @@ impl Budget {
     /// Nothing is left.
     pub(super) fn is_used_up(&self) -> bool {
         self.micros == Some(0) || self.tokens == Some(0)
-    }
-}
-
-/// Tokens, money and time of a step or a role.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Spend {
-    pub micros: u64,
-    pub tokens: u64,
-    pub millis: u64,
-}
-
-impl Spend {
-    #[must_use]
-    pub fn plus(&self, other: &Self) -> Self {
-        Self {
-            micros: self.micros.saturating_add(other.micros),
-            tokens: self.tokens.saturating_add(other.tokens),
-            millis: self.millis.saturating_add(other.millis),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 mod decisions;
 
+use belay_core::task::{GateResult, WorkspaceMode};
 use proptest::prelude::*;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use belay_clock::now;
 use belay_core::format::{dollars_or_dash, duration, pluralize, tokens};
 use belay_ipc::ReviewsRequest;
-use belay_ipc::views::{ReviewRoundView, ReviewView, ReviewerAnswer, ReviewerView};
+use belay_ipc::views::{ReviewKind, ReviewRoundView, ReviewView, ReviewerAnswer, ReviewerView};
 use belay_review_runner::{read, root, task_dir};
 use clap::Args;
 
@@ -169,10 +169,10 @@ pub(super) fn round_lines(round: &ReviewRoundView) -> Vec<String> {
 }
 
 pub(super) fn reviewer_line(review: &ReviewerView) -> String {
-    let pass = match review.kind.as_str() {
-        "final" => " (final)",
-        "arbitration" => " (arbiter)",
-        _ => "",
+    let pass = match review.kind {
+        ReviewKind::Final => " (final)",
+        ReviewKind::Arbitration => " (arbiter)",
+        ReviewKind::Full | ReviewKind::Delta => "",
     };
     let note = review.note.as_deref().unwrap_or_default();
     let what = match review.answer {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use belay_config::DurationSetting;
 use belay_core::event::OperatorDecision;
+use belay_core::task::WorkspaceMode;
 use belay_ipc::views::ReviewSummaryView;
 use belay_ipc::{FileReviewRequest, Operation};
 use belay_review_runner::project_templates;
@@ -104,9 +105,9 @@ fn request(context: &Context, args: &StartArgs) -> Result<FileReviewRequest, Com
         }
     }
     let workspace = match (args.in_place, args.with_changes) {
-        (true, _) => "in_place",
-        (_, true) => "worktree_with_changes",
-        _ => "worktree",
+        (true, _) => WorkspaceMode::InPlace,
+        (_, true) => WorkspaceMode::WorktreeWithChanges,
+        _ => WorkspaceMode::Worktree,
     };
     Ok(FileReviewRequest {
         title: args.title.clone(),
@@ -123,7 +124,7 @@ fn request(context: &Context, args: &StartArgs) -> Result<FileReviewRequest, Com
             .map(|timeout| timeout.get().map_or(u64::MAX, |timeout| timeout.as_secs().max(1))),
         budget_micros,
         budget_tokens,
-        workspace: Some(workspace.to_owned()),
+        workspace: Some(workspace),
         env: environment(),
         by: user(context),
     })

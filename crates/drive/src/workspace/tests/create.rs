@@ -8,7 +8,7 @@ use super::*;
 fn a_worktree_is_at_head_on_a_branch_of_its_own() {
     let project = Project::new();
     let before = project.state();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     assert_eq!(files(workspace.dir()), files(&project.project_dir));
     assert_eq!(project.git_in(workspace.dir(), &["branch", "--show-current"]), "belay/t1\n");
     assert_eq!(project.git_in(workspace.dir(), &["status", "--porcelain"]), "");
@@ -25,7 +25,7 @@ fn a_dirty_tree_is_refused_with_its_files_and_what_to_do() {
     project.write("a.txt", "changed\n");
     project.write("new file.txt", "new\n");
     project.write("debug.log", "ignored\n");
-    let error = create(&project.spec(Mode::Worktree)).expect_err("a refusal");
+    let error = create(&project.spec(WorkspaceMode::Worktree)).expect_err("a refusal");
     assert!(matches!(&error, WorkspaceError::Dirty { files, count: 2, .. } if files == &["a.txt", "new file.txt"]));
     let hint = error.hint().expect("a hint");
     assert!(hint.contains("--with-changes") && hint.contains("--in-place"), "{hint}");
@@ -42,7 +42,7 @@ fn a_worktree_can_start_with_the_uncommitted_changes() {
     project.write(".env", "SECRET=1\n");
     std::fs::remove_file(project.project_dir.join("b.txt")).expect("removed");
     let before = project.state();
-    let workspace = project.create(Mode::WorktreeWithChanges);
+    let workspace = project.create(WorkspaceMode::WorktreeWithChanges);
     assert_eq!(project.state(), before, "files, index and branch of the person are untouched");
     assert_eq!(read(workspace.dir().join("a.txt")), "staged and more\n");
     assert_eq!(read(workspace.dir().join("dir/new file.txt")), "new\n");
@@ -56,7 +56,7 @@ fn a_worktree_can_start_with_the_uncommitted_changes() {
 fn a_detached_head_is_no_problem() {
     let project = Project::new();
     project.git(&["checkout", "--quiet", "--detach", "HEAD~1"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     assert!(!workspace.dir().join("b.txt").exists());
     assert_eq!(project.git_in(workspace.dir(), &["rev-parse", "HEAD"]), project.git(&["rev-parse", "HEAD"]));
     let state = inspect(&project.project_dir, &project.env()).expect("a state");
@@ -66,15 +66,15 @@ fn a_detached_head_is_no_problem() {
 #[test]
 fn without_a_commit_or_without_git_the_dir_itself_can_be_used() {
     let project = Project::without_git();
-    let error = create(&project.spec(Mode::Worktree)).expect_err("no git");
+    let error = create(&project.spec(WorkspaceMode::Worktree)).expect_err("no git");
     assert!(
         matches!(error, WorkspaceError::NoGit { .. }) && error.hint().is_some_and(|hint| hint.contains("--in-place"))
     );
     project.git(&["init", "--quiet"]);
     project.write("a", "a");
-    let error = create(&project.spec(Mode::Worktree)).expect_err("no commit");
+    let error = create(&project.spec(WorkspaceMode::Worktree)).expect_err("no commit");
     assert!(matches!(error, WorkspaceError::NoCommit { .. }), "{error}");
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     assert_eq!(workspace.dir(), project.project_dir);
     project.write("a", "b");
     let after = workspace.snapshot("after").expect("a tree");
@@ -90,7 +90,7 @@ fn a_subdirectory_is_the_same_subdirectory_in_the_worktree() {
         let spec = WorkspaceSpec {
             id: format!("t-{name}"),
             project_dir: project.project_dir.join(name),
-            ..project.spec(Mode::Worktree)
+            ..project.spec(WorkspaceMode::Worktree)
         };
         let workspace = create(&spec).expect("a workspace");
         assert!(workspace.dir().ends_with(format!("t-{name}/{name}")) && workspace.dir().is_dir());
@@ -104,16 +104,16 @@ fn submodules_are_checked_out_and_a_failure_says_what_to_do() {
     project.git(&["submodule", "--quiet", "add", library.project_dir.to_str().expect("UTF-8"), "lib"]);
     project.commit("submodule");
     assert!(inspect(&project.project_dir, &project.env()).expect("a state").has_submodules);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     assert_eq!(read(workspace.dir().join("lib/b.txt")), "b\n");
     assert_eq!(workspace.snapshot("now").expect("a tree"), *workspace.base());
     // A submodule with changes of its own cannot be carried over.
     project.write("lib/b.txt", "changed\n");
-    let error = create(&WorkspaceSpec { id: "t2".into(), ..project.spec(Mode::WorktreeWithChanges) });
+    let error = create(&WorkspaceSpec { id: "t2".into(), ..project.spec(WorkspaceMode::WorktreeWithChanges) });
     assert!(matches!(&error, Err(WorkspaceError::SubmoduleChanges { files }) if files == &["lib"]), "{error:?}");
     project.git_in(&project.project_dir.join("lib"), &["checkout", "--quiet", "."]);
     std::fs::remove_dir_all(&library.project_dir).expect("removed");
-    let spec = WorkspaceSpec { id: "t3".into(), ..project.spec(Mode::Worktree) };
+    let spec = WorkspaceSpec { id: "t3".into(), ..project.spec(WorkspaceMode::Worktree) };
     for _ in 0..2 {
         let error = create(&spec).expect_err("the library is gone");
         assert!(matches!(error, WorkspaceError::Submodules { .. }), "{error}");
@@ -126,7 +126,7 @@ fn files_are_copied_and_setup_commands_run_before_the_agent_starts() {
     let project = Project::new();
     project.write(".env", "KEY=1\n");
     project.write("target/conf/dev.toml", "x = 1\n");
-    let mut spec = project.spec(Mode::Worktree);
+    let mut spec = project.spec(WorkspaceMode::Worktree);
     spec.copy = vec![".env".into(), "target/conf/dev.toml".into(), "missing".into()];
     spec.setup = vec!["cat .env > target/seen".into(), "test -z \"$GIT_DIR\" && echo made > made.txt".into()];
     spec.env.as_mut().expect("variables").push(("GIT_DIR".into(), "/nowhere".into()));
@@ -142,7 +142,7 @@ fn files_are_copied_and_setup_commands_run_before_the_agent_starts() {
 #[test]
 fn a_setup_command_that_fails_is_shown_with_its_output() {
     let project = Project::new();
-    let mut spec = project.spec(Mode::Worktree);
+    let mut spec = project.spec(WorkspaceMode::Worktree);
     spec.setup = vec!["echo no such toolchain >&2; exit 7".into()];
     let error = create(&spec).expect_err("a failure");
     assert_eq!(
@@ -161,7 +161,7 @@ fn copied_files_follow_no_link_and_stay_inside() {
     symlink(&secret, project.project_dir.join("link.log")).expect("a link");
     symlink(project.temp.path(), project.project_dir.join("dir.log")).expect("a link");
     for path in ["link.log", "dir.log/secret", "../secret", "/etc/passwd", "src", "", ".", "src/.."] {
-        let spec = WorkspaceSpec { copy: vec![path.to_owned()], ..project.spec(Mode::Worktree) };
+        let spec = WorkspaceSpec { copy: vec![path.to_owned()], ..project.spec(WorkspaceMode::Worktree) };
         let error = create(&spec).expect_err(path);
         assert!(matches!(error, WorkspaceError::Copy { .. }), "{path}: {error}");
     }
@@ -171,7 +171,7 @@ fn copied_files_follow_no_link_and_stay_inside() {
     project.commit("link");
     std::fs::remove_file(project.project_dir.join("conf")).expect("removed");
     project.write("conf/dev.log", "x");
-    let spec = WorkspaceSpec { copy: vec!["conf/dev.log".into()], ..project.spec(Mode::WorktreeWithChanges) };
+    let spec = WorkspaceSpec { copy: vec!["conf/dev.log".into()], ..project.spec(WorkspaceMode::WorktreeWithChanges) };
     project.git(&["update-index", "--assume-unchanged", "conf"]);
     let _ = create(&spec);
     assert!(!project.temp.path().join("outside/dev.log").exists());
@@ -181,7 +181,7 @@ fn copied_files_follow_no_link_and_stay_inside() {
 fn ids_that_leave_the_directory_are_refused() {
     let project = Project::new();
     for id in ["", "..", "../x", "a/b", "-x", ".x", "a b", "x.lock", "x.creating", "a..b", "x."] {
-        let spec = WorkspaceSpec { id: id.to_owned(), ..project.spec(Mode::Worktree) };
+        let spec = WorkspaceSpec { id: id.to_owned(), ..project.spec(WorkspaceMode::Worktree) };
         assert!(matches!(create(&spec), Err(WorkspaceError::BadName { .. })), "{id:?}");
     }
 }
@@ -189,7 +189,7 @@ fn ids_that_leave_the_directory_are_refused() {
 #[test]
 fn half_made_worktrees_are_made_again() {
     let project = Project::new();
-    let spec = project.spec(Mode::Worktree);
+    let spec = project.spec(WorkspaceMode::Worktree);
     let root = spec.parent.join("t1");
     let marker = spec.parent.join("t1.creating");
     let worktree_add = ["worktree", "add", "--quiet", "-b", "belay/t1", root.to_str().expect("UTF-8")];
@@ -232,7 +232,7 @@ fn half_made_worktrees_are_made_again() {
 #[test]
 fn a_complete_worktree_is_replaced_only_while_nothing_happened_in_it() {
     let project = Project::new();
-    let spec = project.spec(Mode::Worktree);
+    let spec = project.spec(WorkspaceMode::Worktree);
     let first = create(&spec).expect("a workspace");
     // The caller crashed before it stored the workspace.
     assert_eq!(as_json(&create(&spec).expect("again")), as_json(&first));

@@ -26,7 +26,7 @@ fn blob(project: &Project, text: &str) -> String {
 #[test]
 fn an_index_entry_that_was_never_on_disk_does_not_count() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let evil = blob(&project, "evil\n");
     let git = |args: &[&str]| project.git_in(workspace.dir(), args);
     git(&["update-index", "--add", "--cacheinfo", &format!("100644,{evil},hidden.txt")]);
@@ -60,7 +60,7 @@ fn forge_times(index: &Path, dir: &Path, path: &str) {
 #[test]
 fn forged_times_in_the_index_do_not_hide_what_is_on_disk() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let file = workspace.dir().join("a.txt");
     write(&file, "evil\n");
     project.git_in(workspace.dir(), &["add", "a.txt"]);
@@ -76,7 +76,7 @@ fn forged_times_in_the_index_do_not_hide_what_is_on_disk() {
 #[test]
 fn a_diff_shows_what_the_tree_holds() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let (good, evil) = (blob(&project, "good\n"), blob(&project, "evil\n"));
     project.git(&["replace", &evil, &good]);
     write(&workspace.dir().join("a.txt"), "evil\n");
@@ -119,7 +119,7 @@ fn git_with_flipped_filter(project: &Project, command: &str, filter: &Path) -> E
 fn a_filter_that_is_set_between_check_and_use_does_not_run() {
     for command in ["add", "read-tree", "apply", "merge-tree"] {
         let project = Project::new();
-        let workspace = project.create(Mode::Worktree);
+        let workspace = project.create(WorkspaceMode::Worktree);
         let filter = project.temp.path().join("filter");
         let trace = project.temp.path().join("trace");
         write(&filter, format!("#!/bin/sh\necho run >> '{}'\ncat\n", trace.display()));
@@ -143,7 +143,7 @@ fn a_filter_that_is_set_between_check_and_use_does_not_run() {
 #[test]
 fn an_index_that_is_no_file_does_not_block_or_leave_the_workspace() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     let (index, target) = (project.project_dir.join(WORKTREE_INDEX), project.temp.path().join("target"));
@@ -166,7 +166,7 @@ fn an_index_that_is_no_file_does_not_block_or_leave_the_workspace() {
 #[test]
 fn an_index_of_the_person_that_is_no_file_is_an_error() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     let index = project.project_dir.join(".git/index");
@@ -179,7 +179,7 @@ fn an_index_of_the_person_that_is_no_file_is_an_error() {
 #[test]
 fn an_object_under_the_name_of_another_is_neither_shown_nor_landed() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("a.txt"), "evil\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     let object = |id: &str| project.project_dir.join(".git/objects").join(&id[..2]).join(&id[2..]);
@@ -207,7 +207,7 @@ fn forge(project: &Project, name: &str, content: &str) {
 fn a_forged_base_does_not_hide_a_change() {
     for path in ["src/lib.rs", "src"] {
         let project = Project::new();
-        let workspace = project.create(Mode::Worktree);
+        let workspace = project.create(WorkspaceMode::Worktree);
         let base = workspace.base().clone();
         write(&workspace.dir().join("src/lib.rs"), "evil\n");
         let first = workspace.snapshot("round-1").expect("a tree");
@@ -230,7 +230,7 @@ fn a_forged_base_does_not_hide_a_change() {
 #[test]
 fn settings_of_the_agent_do_not_change_a_snapshot() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     project.git(&["config", "core.fileMode", "false"]);
     project.git(&["config", "core.bigFileThreshold", "1"]);
     project.git(&["config", "core.excludesFile", "/dev/stdin"]);
@@ -246,7 +246,7 @@ fn settings_of_the_agent_do_not_change_a_snapshot() {
 fn a_task_of_an_older_belay_goes_on() {
     let project = Project::new();
     project.git(&["config", "filter.x.clean", "tr a b"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     // An older one made no directory of its own.
     std::fs::remove_dir_all(project.temp.path().join("worktrees/t1.git")).expect("removed");
     write(&workspace.dir().join(".gitattributes"), "*.x filter=x\n");
@@ -265,7 +265,7 @@ fn what_a_sparse_checkout_leaves_out_stays() {
     project.write("out/left.txt", "left out\n");
     project.commit("more");
     project.git(&["sparse-checkout", "set", "src"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     assert!(!workspace.dir().join("out").exists());
     write(&workspace.dir().join("src/new.rs"), "new\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
@@ -282,7 +282,7 @@ fn a_repository_of_sha256_has_snapshots_and_lands() {
     project.git(&["init", "--quiet", "--initial-branch=main", "--object-format=sha256"]);
     project.write("a.txt", "one\n");
     project.commit("first");
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("a.txt"), "two\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     assert_eq!(tree.as_str().len(), 64);
@@ -298,7 +298,7 @@ fn shallow_clones_and_split_indexes_work() {
     project.git(&["clone", "--quiet", "--depth=1", &source, "."]);
     project.git(&["config", "core.splitIndex", "true"]);
     project.git(&["update-index", "--split-index"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("a.txt"), "two\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     project.write("mine.txt", "mine\n");
@@ -315,7 +315,7 @@ fn a_linked_worktree_of_the_person_can_be_the_project() {
     let project = Project::new();
     let linked = project.temp.path().join("linked");
     project.git(&["worktree", "add", "--quiet", "-b", "side", linked.to_str().expect("UTF-8")]);
-    for (id, mode) in [("t1", Mode::InPlace), ("t2", Mode::Worktree)] {
+    for (id, mode) in [("t1", WorkspaceMode::InPlace), ("t2", WorkspaceMode::Worktree)] {
         let spec = WorkspaceSpec { id: id.to_owned(), project_dir: linked.clone(), ..project.spec(mode) };
         let workspace = create(&spec).expect("a workspace");
         write(&workspace.dir().join(id), "new\n");
@@ -323,7 +323,7 @@ fn a_linked_worktree_of_the_person_can_be_the_project() {
         assert_eq!(workspace.modified(&tree, workspace.base()).expect("files"), [id]);
         workspace.land(&tree, Land::Merge, "x").expect("landed");
         assert!(linked.join(id).exists());
-        if mode == Mode::InPlace {
+        if mode == WorkspaceMode::InPlace {
             commit(&project, &linked, "all");
         }
     }
@@ -340,7 +340,7 @@ fn a_partial_clone_needs_no_objects_that_are_elsewhere() {
     let project = Project::without_git();
     project.git(&["clone", "--quiet", "--filter=blob:none", &format!("file://{}", origin.project_dir.display()), "."]);
     std::fs::remove_dir_all(&origin.project_dir).expect("removed");
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("a.txt"), "two\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     project.write("mine.txt", "mine\n");

@@ -6,7 +6,7 @@ const MESSAGE: &str = "Add c\n";
 
 /// An agent that committed a secret step and the result.
 fn committed(project: &Project) -> (Workspace, TreeId) {
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("c.txt"), "secret step\n");
     commit(project, workspace.dir(), "agent 1");
     write(&workspace.dir().join("c.txt"), "c\n");
@@ -27,7 +27,7 @@ fn only_the_reviewed_tree_gets_into_history() {
 
 /// The person's commit, and an agent whose history claims to contain it without its content.
 fn moved(project: &Project, claim: impl FnOnce(&Workspace, &str)) -> (Workspace, TreeId) {
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     project.write("b.txt", "the person's fix\n");
     project.commit("fix");
     let fix = project.git(&["rev-parse", "HEAD"]).trim().to_owned();
@@ -90,7 +90,7 @@ fn a_ref_of_the_agent_does_not_say_what_landed() {
 #[test]
 fn work_that_goes_on_after_it_landed_lands_again() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("a.txt"), "1\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     workspace.land(&tree, Land::Merge, MESSAGE).expect("landed");

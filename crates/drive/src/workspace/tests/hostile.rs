@@ -25,7 +25,7 @@ fn hooks_and_monitors_of_the_repository_do_not_run() {
     let monitor = project.temp.path().join("monitor");
     trap(&project, &monitor);
     project.git(&["config", "core.fsmonitor", monitor.to_str().expect("UTF-8")]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     workspace.restore(&tree).expect("restored");
@@ -45,7 +45,7 @@ fn set_filter(project: &Project, dir: &Path, program: &Path) {
 
 #[test]
 fn programs_that_an_agent_configures_do_not_run() {
-    for mode in [Mode::Worktree, Mode::InPlace] {
+    for mode in [WorkspaceMode::Worktree, WorkspaceMode::InPlace] {
         let project = Project::new();
         let program = project.temp.path().join("program");
         trap(&project, &program);
@@ -58,7 +58,7 @@ fn programs_that_an_agent_configures_do_not_run() {
         write(&workspace.dir().join("a.txt"), "changed\n");
         let person = project.state();
         let mut results = vec![workspace.snapshot("round-2").map(drop)];
-        if mode == Mode::Worktree {
+        if mode == WorkspaceMode::Worktree {
             results.push(workspace.restore(&tree));
             results.push(workspace.archive(&tree).and_then(|_| workspace.remove(&tree, false)).map(drop));
             results.push(match workspace.land(&tree, Land::Merge, "c") {
@@ -90,7 +90,7 @@ fn programs_in_included_files_do_not_run_either() {
     let included = project.project_dir.join(".git/more");
     write(&included, "");
     project.git(&["config", "include.path", "more"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&included, format!("[filter \"x\"]\nclean = {}\n", program.display()));
     write(&workspace.dir().join(".gitattributes"), "* filter=x\n");
     write(&workspace.dir().join("a.txt"), "changed\n");
@@ -104,7 +104,7 @@ fn programs_of_the_person_at_the_start_run() {
     let project = Project::new();
     project.git(&["config", "filter.x.clean", "tr a b"]);
     project.git(&["config", "--global", "filter.y.clean", "tr a c"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     // As `git lfs install` does, for the person and for the repository.
     project.git(&["config", "filter.y.clean", "tr a c"]);
     // Set later: it may be the agent who writes there.
@@ -125,7 +125,7 @@ fn programs_of_a_submodule_do_not_run() {
     project.commit("submodule");
     let program = project.temp.path().join("program");
     trap(&project, &program);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let tree = workspace.snapshot("round-1").expect("a tree");
     let lib = workspace.dir().join("lib");
     set_filter(&project, &lib, &program);
@@ -143,7 +143,7 @@ fn programs_of_a_submodule_do_not_run() {
 fn a_git_command_that_hangs_is_ended() {
     let project = Project::new();
     project.git(&["config", "filter.x.clean", "sleep 600; cat"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join(".gitattributes"), "* filter=x\n");
     write(&workspace.dir().join("a.txt"), "changed\n");
     let cancel = CancelHandle::default();
@@ -164,7 +164,7 @@ fn a_deleted_or_replaced_git_file_never_leads_to_another_repository() {
     let project = Project::new();
     // Worktrees inside another repository of the person: `git` in them would find that one.
     project.git_in(project.temp.path(), &["init", "--quiet"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     std::fs::remove_file(workspace.dir().join(".git")).expect("removed");
@@ -193,7 +193,7 @@ fn a_deleted_or_replaced_git_file_never_leads_to_another_repository() {
 #[test]
 fn a_relative_git_file_is_the_same_worktree() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     // As with `worktree.useRelativePaths`.
     write(&workspace.dir().join(".git"), "gitdir: ../../project/.git/worktrees/t1\n");
     assert_eq!(workspace.snapshot("x").expect("a tree"), *workspace.base());
@@ -202,7 +202,7 @@ fn a_relative_git_file_is_the_same_worktree() {
 #[test]
 fn the_caller_s_git_variables_do_not_matter() {
     let project = Project::new();
-    let mut spec = project.spec(Mode::Worktree);
+    let mut spec = project.spec(WorkspaceMode::Worktree);
     let variables =
         [("GIT_DIR", "/nowhere"), ("GIT_INDEX_FILE", "/nowhere"), ("GIT_WORK_TREE", "/"), ("LC_ALL", "de_DE")];
     let env = spec.env.as_mut().expect("variables");
@@ -214,7 +214,7 @@ fn the_caller_s_git_variables_do_not_matter() {
 #[test]
 fn a_damaged_index_does_not_matter() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&project.project_dir.join(".git/worktrees/t1/index"), "garbage");
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("x").expect("a tree");
@@ -226,7 +226,7 @@ fn a_damaged_index_does_not_matter() {
 #[test]
 fn names_are_never_options_or_patterns() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     for name in ["--help", "-rf", ":(top)x", ":!a.txt", "*.txt", "[a].txt", "HEAD", "refs"] {
         write(&workspace.dir().join(name), name);
     }
@@ -250,7 +250,7 @@ fn other_git_directories_are_errors_and_not_absent() {
 #[test]
 fn pipes_and_sockets_do_not_block_a_snapshot() {
     for project in [Project::new(), Project::without_git()] {
-        let workspace = project.create(Mode::InPlace);
+        let workspace = project.create(WorkspaceMode::InPlace);
         let made = Command::new("mkfifo").arg(project.project_dir.join("pipe")).status().expect("mkfifo");
         assert!(made.success());
         let _socket = std::os::unix::net::UnixListener::bind(project.project_dir.join("socket")).expect("a socket");
@@ -265,7 +265,7 @@ fn a_submodule_can_be_the_project() {
     project.commit("submodule");
     let project_dir = project.project_dir.join("lib");
     project.git_in(&project_dir, &["checkout", "--quiet", "-B", "main"]);
-    let spec = WorkspaceSpec { project_dir: project_dir.clone(), ..project.spec(Mode::Worktree) };
+    let spec = WorkspaceSpec { project_dir: project_dir.clone(), ..project.spec(WorkspaceMode::Worktree) };
     let workspace = create(&spec).expect("a workspace");
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
@@ -287,7 +287,7 @@ fn line_endings_and_filters_survive_a_restore() {
     project.commit("filters");
     project.git(&["config", "core.autocrlf", "true"]);
     project.git(&["config", "core.safecrlf", "true"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("a.txt"), "unix\nand\r\ndos\r\n");
     write(&workspace.dir().join("y.shift"), "def\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
@@ -319,7 +319,7 @@ fn a_fifo_that_git_would_read_is_refused() {
         "project/.git/worktrees/t1/config.worktree",
     ] {
         let project = Project::new();
-        let workspace = project.create(Mode::Worktree);
+        let workspace = project.create(WorkspaceMode::Worktree);
         write(&workspace.dir().join("c.txt"), "c\n");
         let tree = workspace.snapshot("round-1").expect("a tree");
         let path = project.temp.path().join(path);
@@ -345,7 +345,7 @@ fn a_fifo_that_git_would_read_is_refused() {
 #[test]
 fn a_fifo_outside_of_the_git_directory_is_refused() {
     let project = Project::new();
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     let elsewhere = project.temp.path().join("elsewhere");
     let (git, pipe) = (project.project_dir.join(".git"), elsewhere.join("pack/pack-1.idx"));
     write(&elsewhere.join("HEAD"), "ref: refs/heads/main\n");

@@ -6,7 +6,7 @@ const MESSAGE: &str = "Add c\n\nDone by a review loop.\n";
 
 /// A worktree with an edit and a new file.
 fn worked(project: &Project) -> (Workspace, TreeId) {
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("a.txt"), "one\ntwo\n3\n");
     write(&workspace.dir().join("c.txt"), "c\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
@@ -35,7 +35,7 @@ fn uncommitted_work_lands_as_one_commit_of_the_person() {
 #[test]
 fn commits_of_the_agent_are_kept_if_the_person_asks() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     project.git_in(workspace.dir(), &["checkout", "--quiet", "-b", "feature"]);
     write(&workspace.dir().join("c.txt"), "1\n");
     commit(&project, workspace.dir(), "agent 1");
@@ -111,7 +111,7 @@ fn uncommitted_changes_in_the_way_are_refused_and_others_are_not() {
 #[test]
 fn an_ignored_file_in_the_way_is_not_overwritten() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("keep.log"), "agent\n");
     project.git_in(workspace.dir(), &["add", "--force", "keep.log"]);
     let tree = workspace.snapshot("round-1").expect("a tree");
@@ -148,7 +148,7 @@ fn work_that_the_person_went_on_with_is_not_applied_twice() {
     };
     project.write("long.txt", lines("", ""));
     project.commit("long");
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("long.txt"), lines(" agent", ""));
     let tree = workspace.snapshot("round-1").expect("a tree");
     workspace.land(&tree, Land::Apply, MESSAGE).expect("landed");
@@ -167,7 +167,7 @@ fn work_that_started_with_uncommitted_changes_lands_without_them() {
     let project = Project::new();
     project.write("b.txt", "mine\n");
     project.write("mine.txt", "mine\n");
-    let workspace = project.create(Mode::WorktreeWithChanges);
+    let workspace = project.create(WorkspaceMode::WorktreeWithChanges);
     write(&workspace.dir().join("c.txt"), "c\n");
     commit(&project, workspace.dir(), "everything, the person's changes too");
     let tree = workspace.snapshot("round-1").expect("a tree");
@@ -185,7 +185,7 @@ fn work_that_started_with_uncommitted_changes_lands_without_them() {
 fn uncommitted_changes_and_work_on_them_are_applied_together() {
     let project = Project::new();
     project.write("b.txt", "mine\n");
-    let workspace = project.create(Mode::WorktreeWithChanges);
+    let workspace = project.create(WorkspaceMode::WorktreeWithChanges);
     write(&workspace.dir().join("b.txt"), "mine\nand more\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     workspace.land(&tree, Land::Apply, MESSAGE).expect("landed");
@@ -224,7 +224,7 @@ fn a_landing_that_died_before_the_branch_moved_can_be_repeated() {
 #[test]
 fn an_agent_that_did_nothing_has_nothing_to_land() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     for how in [Land::Merge, Land::Apply] {
         assert_eq!(workspace.land(workspace.base(), how, MESSAGE).expect("a no-op"), Landed::AlreadyThere);
     }

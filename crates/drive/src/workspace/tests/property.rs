@@ -90,7 +90,7 @@ proptest! {
     #[test]
     fn restore_gives_the_same_snapshot_after_any_edits(first in edits(), then in edits()) {
         let project = Project::new();
-        let workspace = project.create(Mode::Worktree);
+        let workspace = project.create(WorkspaceMode::Worktree);
         let before = project.state();
         first.iter().for_each(|edit| make(&project, workspace.dir(), edit));
         let tree = workspace.snapshot("first").expect("a tree");

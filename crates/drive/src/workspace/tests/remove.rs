@@ -3,7 +3,7 @@
 use super::*;
 
 fn worked(project: &Project) -> (Workspace, TreeId) {
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("c.txt"), "c\n");
     write(&workspace.dir().join("build.log"), "ignored\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
@@ -56,7 +56,7 @@ fn archived_work_is_a_branch() {
 #[test]
 fn changed_files_are_archived() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("a.txt"), "changed\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     workspace.archive(&tree).expect("archived");

@@ -28,7 +28,7 @@ fn edit(dir: &Path) {
 #[test]
 fn a_diff_of_edits_of_every_kind_applies_to_the_base() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     edit(workspace.dir());
     let tree = workspace.snapshot("round-1").expect("a tree");
     let patch = workspace.diff(workspace.base(), &tree).expect("a diff").expect("git");
@@ -54,7 +54,7 @@ fn a_diff_does_not_depend_on_the_configuration() {
         project.git(&["config", key, value]);
     }
     project.git(&["config", "diff.upper.textconv", "tr a-z A-Z <"]);
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join(".gitattributes"), "*.txt diff=upper\n");
     write(&workspace.dir().join("ü.txt"), "u\n");
     let tree = workspace.snapshot("x").expect("a tree");
@@ -72,7 +72,7 @@ fn snapshots_leave_index_head_and_files_alone() {
     project.write("new.txt", "new\n");
     project.git(&["add", "--intent-to-add", "new.txt"]);
     let before = project.state();
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     let tree = workspace.snapshot("one").expect("a tree");
     assert_eq!(project.state(), before);
     assert_eq!(tree, *workspace.base());
@@ -90,7 +90,7 @@ fn snapshots_leave_index_head_and_files_alone() {
 #[test]
 fn changes_that_git_was_told_to_ignore_count() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     project.git_in(workspace.dir(), &["update-index", "--assume-unchanged", "a.txt"]);
     project.git_in(workspace.dir(), &["update-index", "--skip-worktree", "b.txt"]);
     write(&workspace.dir().join("a.txt"), "hidden\n");
@@ -104,7 +104,7 @@ fn changes_that_git_was_told_to_ignore_count() {
 #[test]
 fn restore_undoes_edits_of_every_kind_and_keeps_ignored_files() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     write(&workspace.dir().join("c.txt"), "round 1\n");
     let tree = workspace.snapshot("round-1").expect("a tree");
     let unchanged = workspace.dir().join("src/lib.rs").metadata().expect("metadata").modified().expect("a time");
@@ -129,7 +129,7 @@ fn restore_undoes_edits_of_every_kind_and_keeps_ignored_files() {
 #[test]
 fn restore_undoes_commits_branches_and_unfinished_operations() {
     let project = Project::new();
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let dir = workspace.dir();
     write(&dir.join("c.txt"), "one\n");
     commit(&project, dir, "agent 1");
@@ -154,7 +154,7 @@ fn restore_undoes_commits_branches_and_unfinished_operations() {
 #[test]
 fn the_person_s_own_dir_is_never_reset() {
     let project = Project::new();
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     project.write("a.txt", "mine\n");
     let error = workspace.restore(workspace.base()).expect_err("a refusal");
     assert!(matches!(error, WorkspaceError::InPlace { .. }));
@@ -167,7 +167,7 @@ fn submodules_are_restored_to_their_commit() {
     let library = Project::new();
     project.git(&["submodule", "--quiet", "add", library.project_dir.to_str().expect("UTF-8"), "lib"]);
     project.commit("submodule");
-    let workspace = project.create(Mode::Worktree);
+    let workspace = project.create(WorkspaceMode::Worktree);
     let lib = workspace.dir().join("lib");
     write(&lib.join("b.txt"), "agent\n");
     commit(&project, &lib, "agent");

@@ -11,7 +11,7 @@ fn a_dir_without_git_has_snapshots_and_changed_files() {
     project.write("b.txt", "b");
     project.write(".gitignore", "*.log\n");
     project.write(".hidden", "h");
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     project.write("x.log", "ignored");
     assert_eq!(workspace.snapshot("same").expect("a tree"), *workspace.base());
     project.write("a.txt", "changed");
@@ -37,7 +37,7 @@ fn modes_and_links_count_and_are_not_followed() {
     let project = Project::without_git();
     project.write("run.sh", "#!/bin/sh\n");
     symlink(".", project.project_dir.join("loop")).expect("a link");
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     std::fs::set_permissions(project.project_dir.join("run.sh"), PermissionsExt::from_mode(0o755)).expect("a mode");
     let executable = workspace.snapshot("x").expect("a tree");
     assert_eq!(workspace.modified(workspace.base(), &executable).expect("files"), ["run.sh"]);
@@ -47,11 +47,11 @@ fn modes_and_links_count_and_are_not_followed() {
 fn a_dir_works_without_the_git_program() {
     let project = Project::without_git();
     project.write("a", "a");
-    let mut spec = project.spec(Mode::InPlace);
+    let mut spec = project.spec(WorkspaceMode::InPlace);
     spec.env = Some(vec![("PATH".into(), project.project_dir.clone().into_os_string())]);
     let workspace = create(&spec).expect("a workspace");
     assert!(workspace.base().as_str().starts_with("files-"));
-    spec.mode = Mode::Worktree;
+    spec.mode = WorkspaceMode::Worktree;
     assert!(matches!(create(&spec), Err(WorkspaceError::GitMissing)));
 }
 
@@ -59,7 +59,7 @@ fn a_dir_works_without_the_git_program() {
 fn ignore_rules_that_are_no_file_are_an_error_and_do_not_block() {
     let project = Project::without_git();
     project.write("sub/a.txt", "a");
-    let workspace = project.create(Mode::InPlace);
+    let workspace = project.create(WorkspaceMode::InPlace);
     for dir in ["sub", ""] {
         let rules = project.project_dir.join(dir).join(".gitignore");
         assert!(Command::new("mkfifo").arg(&rules).status().expect("mkfifo").success());

@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use belay_core::Subject;
+use belay_core::task::{UnknownWorkspace, WorkspaceMode};
 use belay_dashboard::model::{AgentChoice, ReviewForm};
 use belay_dashboard::review::{IssueFilter, ReviewPage, RoundDiff};
 use belay_dashboard::reviews::ReviewsPage;
@@ -128,12 +129,17 @@ pub(super) async fn file(State(shared): State<Arc<DaemonState>>, form: SignedFor
         round_timeout_secs: minutes(fields)?.map(|minutes| minutes * 60),
         budget_micros: dollars(fields)?,
         budget_tokens: tokens(fields)?,
-        workspace: text("workspace"),
+        workspace: workspace(fields)?,
         by: Some(name(&form.author)),
         ..FileReviewRequest::default()
     };
     let filed = blocking(&shared, move |shared| Ok(reviews::file_from_browser(shared, &request)?)).await?;
     Ok(form.go_to(&Subject::review(filed.id).page()))
+}
+
+fn workspace(fields: &Fields) -> Result<Option<WorkspaceMode>, ApiError> {
+    let name = fields.get("workspace").filter(|name| !name.is_empty());
+    name.map(str::parse).transpose().map_err(|error: UnknownWorkspace| ApiError::bad_request(error.to_string()))
 }
 
 /// Longest round that a form takes: a week.
