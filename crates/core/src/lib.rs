@@ -33,7 +33,7 @@
 //! | [`simhash`] | similarity of texts |
 //! | [`status`] | what a session is doing, with the reason |
 //! | [`subject`] | what an alert, a need or a decision is about |
-//! | [`task`] | what all driven work has: amounts, results of gates, workspaces |
+//! | [`task`] | driven work as a state machine that its journal describes |
 //! | [`wait`] | what work waits for |
 
 pub mod action;
