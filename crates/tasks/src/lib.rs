@@ -1,0 +1,13 @@
+//! Durable driven work, for all drivers.
+//!
+//! The pure half, and how both work together, is [`belay_core::task`].
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`journal`] | the records of a state on disk: applied to a copy, appended, synced, and then believed |
+
+#![cfg(unix)]
+
+pub mod journal;
+
+pub use journal::{Entries, Entry, Journal, JournalError};
