@@ -10,6 +10,7 @@ mod login;
 mod metrics;
 mod notice_page;
 mod openapi;
+mod operations;
 mod pages;
 mod request_body;
 mod request_guard;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
-use axum::routing::{get, post, put};
+use axum::routing::{get, post};
 use belay_net::PeerUser;
 use belay_proxy::{BoxFuture, LocalService, PrefixedIo, Relay};
 use hyper::body::{Body as _, Incoming};
@@ -54,42 +55,9 @@ fn router(shared: Arc<DaemonState>) -> Router {
         .route("/readyz", get(api::readyz))
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/login", get(login::show))
-        .route("/api/v1/status", get(api::status))
-        .route("/api/v1/sessions", get(api::sessions))
-        .route("/api/v1/sessions/{id}", get(api::session))
-        .route("/api/v1/sessions/{id}/events", get(api::events_of))
-        .route("/api/v1/sessions/{id}/page", get(api::records::session_page))
-        .route("/api/v1/sessions/{id}/findings", get(api::records::findings))
-        .route("/api/v1/sessions/{id}/notes", get(api::records::notes))
-        .route("/api/v1/sessions/{id}/decisions", post(api::decisions::decide))
-        .route("/api/v1/decisions", post(api::decisions::decide_bulk))
-        .route("/api/v1/findings/{id}", get(api::records::finding))
-        .route("/api/v1/overview", get(api::records::overview))
-        .route("/api/v1/quotas", get(api::records::quotas))
-        .route("/api/v1/tombstones", get(api::records::tombstones))
-        .route("/api/v1/spend", get(api::records::spend))
-        .route("/api/v1/audits", get(api::history::audits).post(api::history::start_audit))
-        .route("/api/v1/audits/try", post(api::history::try_setting))
-        .route("/api/v1/audits/{id}", get(api::history::audit))
-        .route("/api/v1/audits/{id}/cancel", post(api::history::cancel_audit))
-        .route("/api/v1/history/clear", post(api::history::clear))
-        .route("/api/v1/config", get(api::config::config))
-        .route("/api/v1/config/{key}", put(api::config::set))
-        .route("/api/v1/reviews", get(api::reviews::list).post(api::reviews::file))
-        .route("/api/v1/reviews/queue", post(api::reviews::pause))
-        .route("/api/v1/reviews/{id}", get(api::reviews::task))
-        .route("/api/v1/reviews/{id}/journal", get(api::reviews::journal))
-        .route("/api/v1/reviews/{id}/decisions", post(api::reviews::decide))
-        .route("/api/v1/reviews/{id}/land", post(api::reviews::land))
-        .route("/api/v1/reviews/{id}/artifacts", get(api::reviews::artifacts))
-        .route("/api/v1/reviews/{id}/artifacts/{name}", get(api::reviews::artifact))
-        .route("/api/v1/openapi.json", get(openapi::document))
-        .route("/api/v1/events", get(api::events).post(api::post_events))
-        .route("/api/v1/approvals", get(api::approvals::list))
-        .route("/api/v1/approvals/{id}", post(api::approvals::answer))
         .route("/api/v1/live", get(live::live))
-        .route("/api/v1/incidents", get(api::incidents))
-        .route("/api/v1/incidents/{id}", get(api::incident))
+        .route("/api/v1/openapi.json", get(openapi::document))
+        .merge(operations::routes())
         .merge(belay_compat::loop_watchdog::routes())
         .fallback(|| async { ApiError::not_found("no such path; see /api/v1/status") })
         .method_not_allowed_fallback(|| async { ApiError::method() })
