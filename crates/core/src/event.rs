@@ -13,7 +13,6 @@
 mod amounts;
 mod body;
 mod conversation;
-mod fast_reader;
 mod model;
 mod names;
 mod operator;

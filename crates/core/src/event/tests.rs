@@ -1,6 +1,5 @@
 //! Behaviour of the event schema.
 
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -81,79 +80,6 @@ fn complete_inputs_are_reduced_to_an_excerpt() {
     assert!(stored.len() < 4096, "{} bytes", stored.len());
     let again = Event::from_json(&stored).unwrap();
     assert_eq!(again, event, "a stored event reads back as it was");
-}
-
-/// Well-formed and unusual events of every kind as JSON.
-fn wire_events() -> impl Strategy<Value = Vec<u8>> {
-    let text =
-        prop_oneof![Just(json!("a text")), Just(json!("")), Just(json!(7)), Just(json!(null)), Just(json!("\u{1}\"é"))];
-    let field = prop_oneof![
-        Just("id"),
-        Just("v"),
-        Just("at"),
-        Just("source"),
-        Just("parent"),
-        Just("batch"),
-        Just("cwd"),
-        Just("call"),
-        Just("tool"),
-        Just("input"),
-        Just("output"),
-        Just("status"),
-        Just("exit_code"),
-        Just("usage"),
-        Just("text"),
-        Just("path"),
-        Just("change"),
-        Just("model"),
-        Just("by"),
-        Just("project"),
-        Just("session"),
-        Just("unheard_of"),
-    ];
-    let value = prop_oneof![
-        4 => text,
-        1 => Just(json!(1)),
-        1 => Just(json!({"agent": "codex", "id": "p"})),
-        1 => Just(json!({"command": "cargo test", "kind": "shell", "name": "Bash"})),
-        1 => Just(json!("2026-01-31T12:00:00Z")),
-        1 => Just(json!({"input": 3, "output": 4})),
-    ];
-    let more = prop::collection::vec((field, value), 0..5);
-    (prop::sample::select(EVENT_KINDS), more, any::<prop::sample::Selector>()).prop_map(|(kind, more, place)| {
-        let mut fields = vec![("id", json!("e")), ("session", json!({"agent": "codex", "id": "s"}))];
-        let own = [("kind", json!(kind)), ("call", json!("c")), ("tool", json!("bash")), ("path", json!("a.rs"))];
-        fields.extend(own.into_iter().chain([("check", json!("test")), ("sha", json!("1"))]));
-        // Before the kind as usual, after it, or a second time.
-        for field in more {
-            let at = place.select(0..=fields.len());
-            fields.insert(at, field);
-        }
-        let fields: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-        format!("{{{}}}", fields.join(",")).into_bytes()
-    })
-}
-
-proptest! {
-    #[test]
-    fn the_fast_reader_agrees_with_the_lenient_reader(json in wire_events()) {
-        if let Some(fast) = super::fast_reader::read(&json) {
-            let lenient = Event::from_value(serde_json::from_slice(&json).unwrap());
-            prop_assert_eq!(Ok(fast), lenient, "{}", String::from_utf8_lossy(&json));
-        }
-    }
-}
-
-#[test]
-fn common_events_take_the_fast_reader() {
-    for event in [
-        called(json!({"command": "ls"})),
-        json!({"id": "e2", "session": {"agent": "codex", "id": "s"}, "kind": "tool_returned", "call": "c1", "output": "x"}),
-        json!({"id": "e3", "session": {"agent": "codex", "id": "s"}, "kind": "model_answered", "usage": {"input": 1}}),
-    ] {
-        let stored = serde_json::to_vec(&Event::from_value(event).unwrap()).unwrap();
-        assert!(super::fast_reader::read(&stored).is_some(), "{}", String::from_utf8_lossy(&stored));
-    }
 }
 
 #[test]

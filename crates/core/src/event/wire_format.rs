@@ -199,9 +199,6 @@ impl Event {
                 format!("{} bytes is more than the {MAX_EVENT_BYTES} an event may have; send an excerpt", json.len()),
             ));
         }
-        if let Some(event) = super::fast_reader::read(json) {
-            return Ok(event);
-        }
         let value: Value =
             serde_json::from_slice(json).map_err(|e| EventError::new("event", format!("not JSON: {e}")))?;
         Self::from_value(value)
