@@ -7,6 +7,7 @@
 
 mod activity;
 mod apply;
+mod budget;
 mod by_products;
 mod call;
 mod call_record;
@@ -30,6 +31,7 @@ mod timers;
 mod word_novelty;
 
 pub use activity::Activity;
+pub use budget::{Budget, BudgetError};
 pub use call::{Call, CallFlags, CallResult, ShortDigest};
 pub use call_record::{CallFigures, CallMark, CallRecord, NewestCall};
 pub use call_strip::{CallBucket, CallStrip, MAX_BUCKETS};
@@ -226,16 +228,6 @@ pub struct ProgressClock {
     pub at: Timestamp,
     /// Spend since then.
     pub since: Spend,
-}
-
-/// Limits in tokens and money.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Budget {
-    /// Tokens, all kinds together.
-    pub tokens: Option<u64>,
-    /// Millionths of a US dollar.
-    pub cost_micros: Option<u64>,
 }
 
 /// A declared wait.

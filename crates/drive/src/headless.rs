@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 use belay_agents::headless::{Access, HeadlessEvent, HeadlessProtocol, HeadlessRequest, OutputReader};
 use belay_config::DurationSetting;
-use belay_core::event::{OperatorDecision, Usage};
-use belay_core::session::StateName;
+use belay_core::event::Usage;
+use belay_core::session::{Budget, StateName};
 use belay_core::status::StatusValue;
 use belay_core::{SessionKey, Timestamp};
 use belay_ipc::SessionRequest;
@@ -52,7 +52,7 @@ pub struct HeadlessRun {
     /// JSON schema of the answer, if the agent can enforce one.
     pub schema: Option<String>,
     pub timeout: Option<Duration>,
-    pub budget: Vec<OperatorDecision>,
+    pub budget: Budget,
     /// Settings of its sessions only: configuration keys and values.
     pub settings: BTreeMap<String, String>,
     /// Who sets budgets and settings.
@@ -221,19 +221,12 @@ fn run_budget(
     resumed: &Option<SessionKey>,
     belay: BelayEnv<'_>,
     idle_exit: DurationSetting,
-) -> Result<Vec<OperatorDecision>, LaunchError> {
-    let Some(session) = resumed.as_ref().filter(|_| !run.budget.is_empty()) else { return Ok(run.budget.clone()) };
+) -> Result<Budget, LaunchError> {
+    let Some(session) = resumed.as_ref().filter(|_| !run.budget.is_unlimited()) else { return Ok(run.budget) };
     let mut client = launch::connect_or_start(belay, idle_exit)?;
-    let Some(view) = client.read(&SessionRequest { session: session.clone() })? else { return Ok(run.budget.clone()) };
+    let Some(view) = client.read(&SessionRequest { session: session.clone() })? else { return Ok(run.budget) };
     let tokens_before = view.tokens.saturating_add(view.sub_agents.tokens);
-    let after = |decision: &OperatorDecision| match decision {
-        OperatorDecision::Budget { tokens, cost_micros } => OperatorDecision::Budget {
-            tokens: tokens.map(|tokens| tokens.saturating_add(tokens_before)),
-            cost_micros: cost_micros.map(|micros| micros.saturating_add(view.total_cost_micros())),
-        },
-        other => other.clone(),
-    };
-    Ok(run.budget.iter().map(after).collect())
+    Ok(run.budget.raised_by(tokens_before, view.total_cost_micros()))
 }
 
 /// Why the run ended: what Belay did comes first, then what the agent says, then its exit status.

@@ -26,6 +26,7 @@ use belay_agents::launch::LaunchCommand;
 use belay_config::{DurationSetting, EnvSnapshot, Paths};
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
+use belay_core::session::Budget;
 use belay_ipc::{Client, RunRequest};
 
 use daemon_keeper::DaemonKeeper;
@@ -63,7 +64,7 @@ pub struct LaunchRequest {
     /// Report changes in the work tree.
     pub watch: bool,
     /// Budgets of the run.
-    pub budget: Vec<OperatorDecision>,
+    pub budget: Budget,
     /// Settings of its sessions only: configuration keys and values.
     pub settings: BTreeMap<String, String>,
     /// Who sets budgets and settings.
@@ -163,7 +164,8 @@ pub(crate) fn run_with<T>(
     run_session.begin(&plan.dir, dialog)?;
     // A credential goes to the model API that the user had configured.
     let upstreams = launch.upstreams.iter().cloned().collect();
-    let (budget, by) = (plan.request.budget.clone(), plan.request.operator.clone());
+    let budget = Some(plan.request.budget).filter(|budget| !budget.is_unlimited());
+    let (budget, by) = (budget.map(OperatorDecision::Budget).into_iter().collect(), plan.request.operator.clone());
     let settings = plan.request.settings.clone();
     let begin = RunRequest { upstreams, session, budget, settings, by, ..begin };
     run_session.register_budget(&begin)?;

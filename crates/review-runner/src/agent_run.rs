@@ -11,10 +11,10 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use belay_core::session::Budget;
 use belay_core::task::Spend;
 use belay_drive::environment::Environment;
 use belay_process::{ProcessMarker, running_since, start_time};
-use belay_review::task::Budget;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::error::RunnerError;
@@ -64,18 +64,10 @@ impl AgentCommand<'_> {
         option("--resume", self.resume.map(Into::into));
         option("--schema", self.schema.map(Into::into));
         option("--file", Some(self.prompt.into()));
-        option("--budget", budget_arg(self.budget).map(Into::into));
+        option("--budget", (!self.budget.is_unlimited()).then(|| self.budget.to_string().into()));
         args.push(self.agent.into());
         args
     }
-}
-
-/// A budget as `belay exec` reads it.
-fn budget_arg(budget: Budget) -> Option<String> {
-    let money = budget.micros.map(|micros| format!("{}.{:06}usd", micros / 1_000_000, micros % 1_000_000));
-    let tokens = budget.tokens.map(|tokens| format!("{tokens}tokens"));
-    let amounts: Vec<String> = money.into_iter().chain(tokens).collect();
-    (!amounts.is_empty()).then(|| amounts.join(","))
 }
 
 /// A process that runs, started by this process or by one before it.
@@ -302,17 +294,5 @@ impl ExitWatch {
             return;
         }
         cancel.wait(timeout);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_budget_has_a_unit() {
-        let arg = |micros, tokens| budget_arg(Budget { micros, tokens });
-        assert_eq!(arg(Some(1_500_000), Some(2500)).as_deref(), Some("1.500000usd,2500tokens"));
-        assert_eq!(arg(None, None), None);
     }
 }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use belay_clock::now;
 use belay_config::{Config, EnvSnapshot, Paths, ReviewConfig};
+use belay_core::session::Budget;
 use belay_core::task::WorkspaceMode;
 use belay_drive::environment::Environment;
 use belay_drive::workspace;
 use belay_ipc::FileReviewRequest;
 use belay_review::Task;
-use belay_review::task::{Budget, Role, TaskSpec};
+use belay_review::task::{Role, TaskSpec};
 
 use crate::error::RunnerError;
 use crate::open_task::OpenTask;
@@ -86,7 +87,7 @@ pub(crate) fn check(
             .round_timeout_secs
             .or_else(|| review.round_timeout.get().map(|timeout| timeout.as_secs()))
             .map_or(NO_TIMEOUT_SECS, |secs| secs.min(NO_TIMEOUT_SECS)),
-        budget: Budget { micros: request.budget_micros, tokens: request.budget_tokens },
+        budget: Budget { cost_micros: request.budget_micros, tokens: request.budget_tokens },
         policy: belay_review::convergence::Policy::default(),
     };
     // The pure checks, before anything is written.

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use belay_core::Timestamp;
+use belay_core::session::Budget;
 use belay_core::task::WorkspaceMode;
 use belay_fs::Links;
 use belay_review::Task;
 use belay_review::convergence::Policy;
-use belay_review::task::{Answer, Budget, Decision, Record, Role, TaskSpec};
+use belay_review::task::{Answer, Decision, Record, Role, TaskSpec};
 
 use crate::error::RunnerError;
 use crate::open_task::OpenTask;

@@ -151,7 +151,7 @@ pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task, journal: &[
         open_issues: u32::try_from(task.ledger.open().len()).unwrap_or(u32::MAX),
         tokens: spent.tokens,
         cost_micros: spent.micros,
-        budget_micros: spec.budget.micros,
+        budget_micros: spec.budget.cost_micros,
         budget_tokens: spec.budget.tokens,
         landed: (in_place && matches!(task.phase, Phase::Done { .. })) || landed.is_some(),
         // A task that went on afterwards has another result.

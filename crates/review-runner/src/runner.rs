@@ -8,10 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use belay_config::Paths;
+use belay_core::session::Budget;
 use belay_drive::limits::Limits;
 use belay_ipc::views::{ReviewSummaryView, ReviewsView};
 use belay_ipc::{FileReviewRequest, ReviewDecision, ReviewsRequest};
-use belay_review::task::{Answer, Budget, Decision, Record};
+use belay_review::task::{Answer, Decision, Record};
 
 use crate::agent_run::{CancelFlag, end_leftovers};
 use crate::error::RunnerError;
@@ -163,8 +164,8 @@ impl Runner {
         let decision = match decision {
             ReviewDecision::Cancel => Decision::Cancel,
             ReviewDecision::Resume { rounds, budget_micros, budget_tokens } => {
-                let budget = Budget { micros: *budget_micros, tokens: *budget_tokens };
-                Decision::Resume { rounds: *rounds, budget: (budget != Budget::default()).then_some(budget) }
+                let budget = Budget { cost_micros: *budget_micros, tokens: *budget_tokens };
+                Decision::Resume { rounds: *rounds, budget: (!budget.is_unlimited()).then_some(budget) }
             }
             ReviewDecision::Waive { issue, why } => {
                 let issue = issue.parse().map_err(RunnerError::Invalid)?;

@@ -21,6 +21,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use belay_core::Timestamp;
+use belay_core::session::Budget;
 use belay_core::task::Spend;
 use belay_core::wait::Awaited;
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ use thiserror::Error;
 
 pub use journal::{Answer, Decision, Record, StepOutcome, role};
 pub use round::{BuildStart, Built, Review, Round};
-pub use spec::{Budget, Role, SpecError, TaskSpec};
+pub use spec::{Role, SpecError, TaskSpec};
 pub use step::{ReviewKind, Step};
 
 use crate::ledger::{IssueId, Ledger};
@@ -280,7 +281,12 @@ impl Task {
 
     /// What is left of the budget.
     pub fn budget_left(&self) -> Budget {
-        self.spec.budget.minus(&self.total_spent())
+        self.left_of(&self.spec.budget)
+    }
+
+    fn left_of(&self, budget: &Budget) -> Budget {
+        let spent = self.total_spent();
+        budget.reduced_by(spent.tokens, spent.micros)
     }
 
     pub fn current_round(&self) -> Option<&Round> {

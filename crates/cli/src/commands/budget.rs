@@ -1,12 +1,11 @@
 //! `belay budget`: shows and changes the budgets of sessions.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use belay_config::RulesByDir;
 use belay_core::event::{Caller, OperatorDecision};
-use belay_core::rules::{BudgetRules, usd_to_micros};
+use belay_core::rules::BudgetRules;
+use belay_core::session::Budget;
 use belay_core::{Rules, SessionKey, format};
 use belay_ipc::views::SessionView;
 use belay_ipc::{DecideRequest, IncidentsRequest, SessionsRequest};
@@ -25,95 +24,13 @@ use crate::output::Table;
 /// The pattern that finds used-up budgets.
 const BUDGET_PATTERN: &str = "budget";
 
-/// An amount of tokens or money.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BudgetAmount {
-    Tokens(u64),
-    /// In millionths of a US dollar.
-    Money(u64),
-}
-
-impl BudgetAmount {
-    pub(super) fn is_money(self) -> bool {
-        matches!(self, Self::Money(_))
-    }
-
-    /// The amount as people read it.
-    fn phrase(self) -> String {
-        match self {
-            Self::Tokens(tokens) => format::tokens(tokens),
-            Self::Money(micros) => format::dollars(micros),
-        }
-    }
-}
-
-impl FromStr for BudgetAmount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || format!("invalid amount `{text}`; use 2.50usd or $2.50 for money, 500k or 2M for tokens");
-        let lower = text.trim().to_ascii_lowercase();
-        let money = lower.strip_prefix('$').or_else(|| lower.strip_suffix("usd"));
-        let tokens = lower.strip_suffix("tokens").or_else(|| lower.ends_with(['k', 'm']).then_some(lower.as_str()));
-        let number = |digits: &str, most: f64| {
-            let number = digits.trim().parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
-            number.ok_or_else(refuse)
-        };
-        let amount = match (money, tokens) {
-            (Some(money), _) => match number(money, 1e9)? {
-                // It would be rounded to an amount that the user did not ask for.
-                usd if usd > 0.0 && usd < 1e-6 => Self::Money(0),
-                usd => Self::Money(usd_to_micros(usd)),
-            },
-            (None, Some(tokens)) => {
-                let tokens = tokens.trim();
-                let (digits, factor) = match tokens.char_indices().last() {
-                    Some((at, 'k')) => (&tokens[..at], 1e3),
-                    Some((at, 'm')) => (&tokens[..at], 1e6),
-                    _ => (tokens, 1.0),
-                };
-                Self::Tokens((number(digits, 1e15)? * factor).round() as u64)
-            }
-            (None, None) if number(&lower, f64::MAX)? == 0.0 => Self::Tokens(0),
-            (None, None) => {
-                return Err(format!("`{text}` has no unit; use {lower}usd for money or {lower}tokens for tokens"));
-            }
-        };
-        match amount {
-            // In the configuration 0 means unlimited, which is not what a budget of 0 suggests.
-            Self::Tokens(0) | Self::Money(0) => {
-                Err(format!("the budget must be positive, not `{text}`; use an amount such as 2.50usd or 500k"))
-            }
-            amount => Ok(amount),
-        }
-    }
-}
-
-impl fmt::Display for BudgetAmount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tokens(tokens) => write!(f, "{tokens}tokens"),
-            Self::Money(micros) => write!(f, "{}usd", *micros as f64 / 1e6),
-        }
-    }
-}
-
-impl From<BudgetAmount> for OperatorDecision {
-    fn from(amount: BudgetAmount) -> Self {
-        match amount {
-            BudgetAmount::Tokens(tokens) => Self::Budget { tokens: Some(tokens), cost_micros: None },
-            BudgetAmount::Money(cost_micros) => Self::Budget { tokens: None, cost_micros: Some(cost_micros) },
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArgs {
     /// Session: any unique prefix of `agent:id`. Without it, all active sessions are listed.
     id: Option<String>,
     /// New total budget of the session: `5usd`, `2M` (tokens), or both.
     #[arg(requires = "id", value_name = "AMOUNT")]
-    amounts: Vec<BudgetAmount>,
+    amounts: Vec<Budget>,
     /// Resume the session if its budget paused it.
     #[arg(long, requires = "amounts")]
     resume: bool,
@@ -131,14 +48,14 @@ pub(crate) fn run(context: &Context, args: &BudgetArgs) -> CommandResult {
 fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
     let mut backend = Backend::open(context)?;
     let session = backend.resolve(id)?;
-    if !args.amounts.is_empty() {
+    let budget: Budget = args.amounts.iter().copied().collect();
+    if !budget.is_unlimited() {
         let caller = require_operator(context, args.operator, "budget", Some(&session))?;
-        set(context, &mut backend, &session, &args.amounts, args.resume, &caller)?;
+        set(context, &mut backend, &session, budget, args.resume, &caller)?;
     }
     let view = backend.session(&session)?;
-    if !args.amounts.is_empty() {
-        let amounts: Vec<String> = args.amounts.iter().map(|amount| amount.phrase()).collect();
-        context.out.info(format!("{} now has a budget of {}.", view.short, amounts.join(" and ")));
+    if !budget.is_unlimited() {
+        context.out.info(format!("{} now has a budget of {}.", view.short, budget.phrase()));
     }
     show(context, vec![view])
 }
@@ -148,20 +65,18 @@ pub(super) fn set(
     context: &Context,
     backend: &mut Backend<'_>,
     session: &SessionKey,
-    amounts: &[BudgetAmount],
+    budget: Budget,
     resume: bool,
     caller: &Caller,
 ) -> Result<(), CommandError> {
     if resume {
-        refuse_unless_budget_holds(backend, session, amounts)?;
+        refuse_unless_budget_holds(backend, session, budget)?;
     }
     let mut decide = |decision| {
         let caller = Some(Box::new(caller.clone()));
         backend.decide(&DecideRequest::new(session.clone(), decision).by(user(context)).caller(caller))
     };
-    for amount in amounts {
-        decide((*amount).into())?;
-    }
+    decide(OperatorDecision::Budget(budget))?;
     if resume {
         decide(OperatorDecision::RESUME)?;
     }
@@ -172,7 +87,7 @@ pub(super) fn set(
 fn refuse_unless_budget_holds(
     backend: &mut Backend<'_>,
     session: &SessionKey,
-    amounts: &[BudgetAmount],
+    budget: Budget,
 ) -> Result<(), CommandError> {
     let view = backend.session(session)?;
     refuse(&OperatorDecision::RESUME, &view)?;
@@ -185,11 +100,10 @@ fn refuse_unless_budget_holds(
         return Ok(());
     }
     let reason = incident.map_or_else(|| "for an unknown reason".to_owned(), |incident| incident.sentence);
-    let amounts: Vec<String> = amounts.iter().map(ToString::to_string).collect();
     Err(CommandError::new(format!("no budget holds {}, so `belay budget` does not resume it", view.short))
         .cause(reason)
         .hint(format!("resume it with `belay resume {}`; nothing was changed", view.short))
-        .hint(format!("to change only the budget: `belay budget {} {}`", view.short, amounts.join(" "))))
+        .hint(format!("to change only the budget: `belay budget {} {budget}`", view.short)))
 }
 
 fn all(context: &Context) -> CommandResult {
@@ -260,53 +174,4 @@ fn show(context: &Context, sessions: Vec<SessionView>) -> CommandResult {
     }
     table.print(&context.out)?;
     Ok(ExitStatus::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parses_money_and_tokens() {
-        for (text, amount) in [
-            ("2.50usd", BudgetAmount::Money(2_500_000)),
-            ("$0.1", BudgetAmount::Money(100_000)),
-            ("5 USD", BudgetAmount::Money(5_000_000)),
-            ("500k", BudgetAmount::Tokens(500_000)),
-            ("1.5M", BudgetAmount::Tokens(1_500_000)),
-            ("200 tokens", BudgetAmount::Tokens(200)),
-            ("2M tokens", BudgetAmount::Tokens(2_000_000)),
-        ] {
-            assert_eq!(text.parse(), Ok(amount), "{text}");
-        }
-        for text in [
-            "",
-            "usd",
-            "k",
-            "-1usd",
-            "-infusd",
-            "infusd",
-            "nanusd",
-            "$-1",
-            "-1e-10usd",
-            "five",
-            "1e99usd",
-            "NaN",
-            "infk",
-            "12€",
-        ] {
-            assert!(text.parse::<BudgetAmount>().is_err_and(|why| why.contains("invalid amount")), "{text}");
-        }
-    }
-
-    #[test]
-    fn rejects_ambiguous_amounts() {
-        for text in ["5", "2.50", "500000"] {
-            let why = text.parse::<BudgetAmount>().unwrap_err();
-            assert!(why.contains("has no unit") && why.contains(&format!("{text}usd")), "{why}");
-        }
-        for text in ["0", "0usd", "$0", "0k", "0 tokens", "0.0000001usd", "0.0000006usd", "1e-300usd", "-0usd"] {
-            assert!(text.parse::<BudgetAmount>().unwrap_err().contains("must be positive"), "{text}");
-        }
-    }
 }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use belay_agents::headless::{Access, HeadlessEvent};
 use belay_config::{DurationSetting, Strictness};
 use belay_core::format;
+use belay_core::session::Budget;
 use belay_drive::headless::{self, CancelHandle, Ending, HeadlessResult, HeadlessRun, Observer};
 use belay_drive::launch::{LaunchError, Progress, Started};
 use clap::{Args, ValueEnum};
@@ -17,7 +18,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::CommandResult;
-use super::budget::BudgetAmount;
 use super::decide::user;
 use super::run::{Printer, configured_program, run_settings};
 use crate::context::Context;
@@ -56,8 +56,8 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     observe: bool,
     /// Budget of this run: `2.50usd`, `500k` (tokens), or both.
-    #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
-    budget: Vec<BudgetAmount>,
+    #[arg(long, value_name = "AMOUNT")]
+    budget: Vec<Budget>,
     /// Further arguments for the agent.
     #[arg(last = true, value_name = "ARGS")]
     args: Vec<OsString>,
@@ -107,7 +107,7 @@ pub(crate) fn run(context: &Context, args: &ExecArgs) -> CommandResult {
         resume: args.resume.clone(),
         schema: args.schema.as_deref().map(schema).transpose()?,
         timeout: args.timeout.and_then(|timeout| timeout.get()),
-        budget: args.budget.iter().map(|amount| (*amount).into()).collect(),
+        budget: args.budget.iter().copied().collect(),
         settings: run_settings(context, args.observe)?,
         operator: user(context),
     };

@@ -10,12 +10,13 @@ use belay_config::env::{VARIABLES, Variable};
 use belay_core::Rules;
 use belay_core::prices::ModelPrice;
 use belay_core::rules::UnknownModel;
+use belay_core::session::Budget;
 use belay_drive::launch::{self, LaunchError, LaunchPlan, LaunchPreview, LaunchRequest, Progress, Started};
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
-use super::budget::{BudgetAmount, rules_here};
+use super::budget::rules_here;
 use super::decide::user;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -35,8 +36,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     observe: bool,
     /// Budget of this run: `2.50usd`, `500k` (tokens), or both.
-    #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
-    budget: Vec<BudgetAmount>,
+    #[arg(long, value_name = "AMOUNT")]
+    budget: Vec<Budget>,
     /// Do not install hooks for this run.
     #[arg(long)]
     no_hooks: bool,
@@ -61,7 +62,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
         hooks: !args.no_hooks,
         proxy: !args.no_proxy,
         watch: !args.no_watch,
-        budget: args.budget.iter().map(|amount| (*amount).into()).collect(),
+        budget: args.budget.iter().copied().collect(),
         settings,
         operator: user(context),
     };
@@ -80,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     let rules = rules_here(context)?;
-    let limited = rules.budget.has_money_limit() || args.budget.iter().any(|amount| amount.is_money());
+    let limited = rules.budget.has_money_limit() || args.budget.iter().any(|budget| budget.cost_micros.is_some());
     if let Some(model) = named_model(&args.command).filter(|model| limited && !has_price(model, &rules)) {
         warn_of_unpriced_model(context, model, &rules);
     }

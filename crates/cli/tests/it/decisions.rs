@@ -281,7 +281,7 @@ fn a_larger_budget_lifts_only_the_pause_of_a_budget() {
     Error: no budget holds claude-code:looper, so `belay budget` does not resume it
     Caused by: A person paused this session: runs in circles.
     Hint: resume it with `belay resume claude-code:looper`; nothing was changed
-    Hint: to change only the budget: `belay budget claude-code:looper 10usd 2000000tokens`
+    Hint: to change only the budget: `belay budget claude-code:looper 10usd,2M`
     -- exit 1
     ");
     let looper = world.run(&["show", "looper", "--json"]).json()["session"].clone();

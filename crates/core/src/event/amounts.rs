@@ -49,9 +49,9 @@ impl Event {
             }
             Body::Operator(operator) => match &mut operator.decision {
                 OperatorDecision::Resume { cooldown_secs, .. } => bound_optional(cooldown_secs),
-                OperatorDecision::Budget { tokens, cost_micros } => {
-                    bound_optional(tokens);
-                    bound_optional(cost_micros);
+                OperatorDecision::Budget(budget) => {
+                    bound_optional(&mut budget.tokens);
+                    bound_optional(&mut budget.cost_micros);
                 }
                 _ => {}
             },

@@ -11,6 +11,7 @@ use crate::action::Tool;
 use crate::key::{MAX_ID_BYTES, redact_key_part, redacted_id};
 use crate::outcome::Outcome;
 use crate::redact::redact;
+use crate::session::Budget;
 
 /// Maximum length of a path or task.
 const MAX_PATH_BYTES: usize = 2048;
@@ -170,7 +171,7 @@ fn redact_decision(decision: &mut OperatorDecision) {
         }
         OperatorDecision::Configure { settings } => settings.values_mut().for_each(redact_name),
         OperatorDecision::Resume { cooldown_secs: _, plan: _, require_plan: _, reset: _ }
-        | OperatorDecision::Budget { tokens: _, cost_micros: _ }
+        | OperatorDecision::Budget(Budget { tokens: _, cost_micros: _ })
         | OperatorDecision::Pause
         | OperatorDecision::Acknowledge
         | OperatorDecision::Kill

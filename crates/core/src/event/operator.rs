@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Source;
 use crate::excerpt::Excerpt;
+use crate::session::Budget;
 
 /// An operator's decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,14 +72,7 @@ pub enum OperatorDecision {
         finding: String,
     },
     /// Set a budget for this session.
-    Budget {
-        /// Tokens, all kinds together.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tokens: Option<u64>,
-        /// Millionths of a US dollar.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cost_micros: Option<u64>,
-    },
+    Budget(Budget),
     /// Apply settings to this session only, until it ends.
     Configure {
         /// Configuration keys and their values, such as `detect.dry_run` and `true`.

@@ -49,7 +49,7 @@ impl Session {
                     self.state = SessionState::Archived { at, was };
                 }
             }
-            OperatorDecision::Budget { tokens, cost_micros } => self.set_budget(*tokens, *cost_micros),
+            OperatorDecision::Budget(budget) => self.set_budget(budget),
             OperatorDecision::Configure { settings } => self.settings.clone_from(settings),
             OperatorDecision::Allow { finding } => {
                 if let Some((action, outcome)) = self.findings_mut().allow(finding) {

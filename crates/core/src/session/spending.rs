@@ -147,11 +147,10 @@ impl Session {
     }
 
     /// A person says what this session may cost. It counts at once, for the next answer.
-    pub(super) fn set_budget(&mut self, tokens: Option<u64>, cost_micros: Option<u64>) {
-        self.budget.tokens = tokens.or(self.budget.tokens);
-        self.budget.cost_micros = cost_micros.or(self.budget.cost_micros);
-        self.limits[0] = tokens.unwrap_or(self.limits[0]);
-        self.limits[1] = cost_micros.unwrap_or(self.limits[1]);
+    pub(super) fn set_budget(&mut self, budget: &Budget) {
+        self.budget = budget.or(&self.budget);
+        self.limits[0] = budget.tokens.unwrap_or(self.limits[0]);
+        self.limits[1] = budget.cost_micros.unwrap_or(self.limits[1]);
     }
 
     /// Sub-agents spent something: it counts here too.

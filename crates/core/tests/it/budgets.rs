@@ -3,6 +3,7 @@
 
 use belay_core::event::{ModelAnswered, ModelAsked, Operator, OperatorDecision, Usage};
 use belay_core::rules::{BudgetRules, UnknownModel};
+use belay_core::session::Budget;
 use belay_core::{Body, Effect, Event, Excerpt, InterventionLevel, Rules, Session, SessionKey, Source, Timestamp};
 
 /// 2026-01-01, noon, so that no day or minute ends during a test.
@@ -122,7 +123,7 @@ fn what_a_person_allows_is_meant_just_as_exactly() {
     let budgets = [(Unit::Tokens, Some(500_000), None), (Unit::Micros, None, Some(2_500_000))];
     for (unit, tokens, cost_micros) in budgets {
         let mut spender = Spender::new(Rules::default(), unit);
-        let decision = OperatorDecision::Budget { tokens, cost_micros };
+        let decision = OperatorDecision::Budget(Budget { tokens, cost_micros });
         let budget = Body::Operator(Operator { decision, note: Excerpt::default(), by: None, caller: None });
         assert_eq!(spender.apply(Source::Operator, budget), []);
         let hard = tokens.or(cost_micros).unwrap();

@@ -1,6 +1,7 @@
 //! The ladder as agent and operator experience it: what is held back, why, and what ends it.
 
 use belay_core::event::{Operator, OperatorDecision};
+use belay_core::session::Budget;
 use belay_core::{
     Body, Effect, Event, Excerpt, InterventionLevel, Rules, Session, SessionKey, SessionState, Source, Timestamp,
     Verdict,
@@ -310,7 +311,7 @@ fn what_is_forbidden_is_held_back_before_it_runs() {
 #[test]
 fn a_budget_set_by_a_person_holds() {
     let mut scenario = Scenario::new();
-    scenario.decide(OperatorDecision::Budget { tokens: Some(250_000), cost_micros: None });
+    scenario.decide(OperatorDecision::Budget(Budget { tokens: Some(250_000), cost_micros: None }));
     scenario.run("person: go\nuses 100\nuses 100\n");
     assert_eq!(scenario.levels(), [InterventionLevel::Notice]);
     scenario.run("uses 100");
@@ -320,7 +321,7 @@ fn a_budget_set_by_a_person_holds() {
 #[test]
 fn a_budget_counts_from_the_moment_it_is_set() {
     let mut scenario = Scenario::new();
-    let budget = |tokens| OperatorDecision::Budget { tokens: Some(tokens), cost_micros: None };
+    let budget = |tokens| OperatorDecision::Budget(Budget { tokens: Some(tokens), cost_micros: None });
     scenario.decide(budget(250_000));
     assert_eq!(scenario.session.remaining_budget().tokens, Some(250_000), "before anything is spent");
     scenario.run("person: go\nuses 100\nuses 100\nuses 100\n");

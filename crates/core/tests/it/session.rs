@@ -1,7 +1,7 @@
 //! Invariants of every session.
 
 use belay_core::event::*;
-use belay_core::session::MAX_SESSION_BYTES;
+use belay_core::session::{Budget, MAX_SESSION_BYTES};
 use belay_core::{
     Body, CallStatus, Digest, Effect, Event, Excerpt, Rules, Session, SessionKey, SessionState, Source, Timestamp,
 };
@@ -45,7 +45,7 @@ fn input_event() -> impl Strategy<Value = Input> {
         Just(OperatorDecision::Reset),
         Just(OperatorDecision::Acknowledge),
         Just(OperatorDecision::Allow { finding: "fnd-0".into() }),
-        Just(OperatorDecision::Budget { tokens: Some(5_000), cost_micros: None }),
+        Just(OperatorDecision::Budget(Budget { tokens: Some(5_000), cost_micros: None })),
     ];
     prop_oneof![
         8 => (0..TOOLS.len(), 0..4usize, proptest::option::of(0..3u8))

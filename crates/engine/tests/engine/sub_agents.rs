@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use belay_core::effect::Spend;
 use belay_core::event::{ModelAnswered, OperatorDecision, Usage};
+use belay_core::session::Budget;
 use belay_core::{Body, Event, Rules, Source, Verdict};
 use belay_engine::{Engine, EngineOptions, RulesScope};
 
@@ -100,7 +101,7 @@ fn sub_agent_spend_uses_the_budget_of_the_root() {
     let mut engine = dir.engine();
     engine.observe(prompt("root", "p")).unwrap();
     engine.observe(child_of("root", answer("child", "a1", 5))).unwrap();
-    let budget = OperatorDecision::Budget { tokens: Some(1000), cost_micros: None };
+    let budget = OperatorDecision::Budget(Budget { tokens: Some(1000), cost_micros: None });
     engine.decide(&key("root"), budget, "", None).unwrap();
     let spent = (2..40).find_map(|n| {
         engine.observe(answer("child", &format!("a{n}"), 50)).unwrap();

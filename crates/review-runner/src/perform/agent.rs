@@ -142,7 +142,7 @@ fn not_finished(context: &StepContext, role: &Role, result: &HeadlessResult, spe
 /// Whether the hold comes from the task's own budget.
 fn is_over_budget(context: &StepContext, spend: Spend) -> bool {
     let left = context.task.budget_left();
-    left.micros.is_some_and(|micros| spend.micros >= micros) || left.tokens.is_some_and(|tokens| spend.tokens >= tokens)
+    left.reduced_by(spend.tokens, spend.micros).is_used_up()
 }
 
 /// The account that an agent uses.

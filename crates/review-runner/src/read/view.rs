@@ -249,7 +249,7 @@ fn decision_view(entry: &JournalEntry) -> Option<ReviewDecisionView> {
         Decision::Resume { rounds: None, budget: None } => "resumed".to_owned(),
         Decision::Resume { rounds, budget } => {
             let rounds = rounds.map(|rounds| format::pluralize(rounds.into(), "round"));
-            let money = budget.and_then(|budget| budget.micros).map(format::dollars);
+            let money = budget.and_then(|budget| budget.cost_micros).map(format::dollars);
             let tokens = budget.and_then(|budget| budget.tokens).map(format::tokens);
             let limits: Vec<String> = [rounds, money, tokens].into_iter().flatten().collect();
             format!("resumed with {}", super::sentences::listed(&limits))

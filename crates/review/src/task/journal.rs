@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use belay_core::Timestamp;
+use belay_core::session::Budget;
 use belay_core::task::{GateResult, Spend, WorkspaceMode};
 use belay_core::wait::Awaited;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Attention, Budget, Built, DoneBy, MAX_ATTEMPTS, Phase, RecordError, ReviewKind, Round, Running, Step, Task,
-};
+use super::spec::budget_json;
+use super::{Attention, Built, DoneBy, MAX_ATTEMPTS, Phase, RecordError, ReviewKind, Round, Running, Step, Task};
 use crate::ledger::IssueId;
 use crate::task::round::BuildStart;
 use crate::verdict::Verdict;
@@ -102,6 +102,7 @@ pub enum Decision {
     /// Try the last step of an ended task again, with more rounds or money if given.
     Resume {
         rounds: Option<u32>,
+        #[serde(default, with = "budget_json::option")]
         budget: Option<Budget>,
     },
     Waive {
@@ -333,7 +334,7 @@ impl Task {
                     return Err(RecordError::Ended);
                 }
                 let new_budget = budget.map_or(self.spec.budget, |budget| budget.or(&self.spec.budget));
-                if new_budget.minus(&self.total_spent()).is_used_up() {
+                if self.left_of(&new_budget).is_used_up() {
                     return Err(RecordError::NoBudget);
                 }
                 if matches!(self.phase, Phase::NeedsAttention { why: Attention::InstructionsChanged { .. } }) {

@@ -1,6 +1,7 @@
 //! What a person asks for.
 
-use belay_core::task::{Spend, WorkspaceMode};
+use belay_core::session::Budget;
+use belay_core::task::WorkspaceMode;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -29,7 +30,7 @@ pub struct TaskSpec {
     pub rounds: u32,
     /// Longest duration of a round.
     pub round_timeout_secs: u64,
-    #[serde(default)]
+    #[serde(default, with = "budget_json")]
     pub budget: Budget,
     pub workspace: WorkspaceMode,
     #[serde(default)]
@@ -45,33 +46,50 @@ pub struct Role {
     pub model: Option<String>,
 }
 
-/// Limits of a task; `None` is unlimited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Budget {
-    /// Millionths of a US dollar.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub micros: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-}
+/// The JSON of a budget in journals, which programs read: `{"micros": 2500000, "tokens": 500000}`.
+pub(super) mod budget_json {
+    use serde::{Deserializer, Serializer};
 
-impl Budget {
-    /// These limits, and those of `other` where there is none.
-    pub(super) fn or(&self, other: &Self) -> Self {
-        Self { micros: self.micros.or(other.micros), tokens: self.tokens.or(other.tokens) }
+    use super::{Budget, Deserialize, Serialize};
+
+    #[derive(Serialize, Deserialize)]
+    struct Fields {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        micros: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
     }
 
-    pub(super) fn minus(&self, spend: &Spend) -> Self {
-        Self {
-            micros: self.micros.map(|limit| limit.saturating_sub(spend.micros)),
-            tokens: self.tokens.map(|limit| limit.saturating_sub(spend.tokens)),
+    impl From<Budget> for Fields {
+        fn from(budget: Budget) -> Self {
+            Self { micros: budget.cost_micros, tokens: budget.tokens }
         }
     }
 
-    /// Nothing is left.
-    pub(super) fn is_used_up(&self) -> bool {
-        self.micros == Some(0) || self.tokens == Some(0)
+    impl From<Fields> for Budget {
+        fn from(fields: Fields) -> Self {
+            Self { tokens: fields.tokens, cost_micros: fields.micros }
+        }
+    }
+
+    pub(in crate::task) fn serialize<S: Serializer>(budget: &Budget, to: S) -> Result<S::Ok, S::Error> {
+        Fields::from(*budget).serialize(to)
+    }
+
+    pub(in crate::task) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Budget, D::Error> {
+        Fields::deserialize(from).map(Budget::from)
+    }
+
+    pub(in crate::task) mod option {
+        use super::{Budget, Deserialize, Deserializer, Fields, Serialize, Serializer};
+
+        pub(in crate::task) fn serialize<S: Serializer>(budget: &Option<Budget>, to: S) -> Result<S::Ok, S::Error> {
+            budget.map(Fields::from).serialize(to)
+        }
+
+        pub(in crate::task) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Budget>, D::Error> {
+            Ok(Option::<Fields>::deserialize(from)?.map(Budget::from))
+        }
     }
 }
 

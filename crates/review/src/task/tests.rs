@@ -316,7 +316,7 @@ proptest! {
         const STEP_COST: u64 = 10;
         let mut spec = spec(&["codex", "gemini"][..reviewers], &["cargo test"][..gates]);
         spec.arbiter = with_arbiter.then(|| role("opencode"));
-        spec.budget = Budget { micros: Some(300), tokens: None };
+        spec.budget = Budget { cost_micros: Some(300), tokens: None };
         if in_place {
             spec.workspace = WorkspaceMode::InPlace;
         }

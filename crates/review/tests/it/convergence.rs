@@ -7,11 +7,12 @@
 use std::fmt::Write as _;
 
 use belay_core::Timestamp;
+use belay_core::session::Budget;
 use belay_core::task::{Spend, WorkspaceMode};
 use belay_review::convergence::Policy;
 use belay_review::diff::ChangedLines;
 use belay_review::task::{
-    Attention, Budget, Built, DoneBy, Next, Phase, Record, ReviewKind, Role, Step, StepOutcome, Task, TaskSpec,
+    Attention, Built, DoneBy, Next, Phase, Record, ReviewKind, Role, Step, StepOutcome, Task, TaskSpec,
 };
 use belay_review::verdict::{Verdict, VerdictStatus};
 use serde::Deserialize;

@@ -1,12 +1,11 @@
 //! Decisions about review tasks. Only a person may decide: the builder must not end its own loop.
 
-use belay_core::event::OperatorDecision;
+use belay_core::session::Budget;
 use belay_ipc::views::{LandedView, ReviewSummaryView, ReviewsView};
 use belay_ipc::{DecideReviewRequest, LandReviewRequest, Operation, PauseReviewsRequest, ReviewDecision};
 use clap::{Args, ValueEnum};
 
 use super::super::CommandResult;
-use super::super::budget::BudgetAmount;
 use super::super::decide::user;
 use super::{call, find, phase_name};
 use crate::context::Context;
@@ -30,8 +29,8 @@ pub(crate) struct ResumeArgs {
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
     /// Budget from now on, including what was spent: `10usd`, `4m` (tokens), or both.
-    #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
-    budget: Vec<BudgetAmount>,
+    #[arg(long, value_name = "AMOUNT")]
+    budget: Vec<Budget>,
 }
 
 #[derive(Debug, Args)]
@@ -101,14 +100,9 @@ pub(super) fn retry(context: &Context, args: &DecideArgs) -> CommandResult {
 }
 
 pub(super) fn resume(context: &Context, args: &ResumeArgs) -> CommandResult {
-    let (mut budget_micros, mut budget_tokens) = (None, None);
-    for amount in &args.budget {
-        if let OperatorDecision::Budget { tokens, cost_micros } = OperatorDecision::from(*amount) {
-            budget_micros = cost_micros.or(budget_micros);
-            budget_tokens = tokens.or(budget_tokens);
-        }
-    }
-    let decision = ReviewDecision::Resume { rounds: args.rounds, budget_micros, budget_tokens };
+    let budget: Budget = args.budget.iter().copied().collect();
+    let decision =
+        ReviewDecision::Resume { rounds: args.rounds, budget_micros: budget.cost_micros, budget_tokens: budget.tokens };
     decide(context, &args.task.id, args.task.operator, "resume", decision)
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use belay_config::DurationSetting;
-use belay_core::event::OperatorDecision;
+use belay_core::session::Budget;
 use belay_core::task::WorkspaceMode;
 use belay_ipc::views::ReviewSummaryView;
 use belay_ipc::{FileReviewRequest, Operation};
@@ -11,7 +11,6 @@ use belay_review_runner::project_templates;
 use clap::Args;
 
 use super::super::CommandResult;
-use super::super::budget::BudgetAmount;
 use super::super::decide::user;
 use super::{call, find, watch};
 use crate::context::Context;
@@ -51,8 +50,8 @@ pub(crate) struct StartArgs {
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
     /// Budget of the task: `5usd`, `2m` (tokens), or both.
-    #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
-    budget: Vec<BudgetAmount>,
+    #[arg(long, value_name = "AMOUNT")]
+    budget: Vec<Budget>,
     /// Time limit of a round [default: review.round_timeout].
     #[arg(long, value_name = "TIME")]
     timeout: Option<DurationSetting>,
@@ -97,13 +96,7 @@ fn request(context: &Context, args: &StartArgs) -> Result<FileReviewRequest, Com
     let project_dir = project_dir.into_os_string().into_string().map_err(|project_dir| {
         CommandError::new(format!("the path of the directory is not UTF-8: {}", project_dir.display()))
     })?;
-    let (mut budget_micros, mut budget_tokens) = (None, None);
-    for amount in &args.budget {
-        if let OperatorDecision::Budget { tokens, cost_micros } = OperatorDecision::from(*amount) {
-            budget_micros = cost_micros.or(budget_micros);
-            budget_tokens = tokens.or(budget_tokens);
-        }
-    }
+    let budget: Budget = args.budget.iter().copied().collect();
     let workspace = match (args.in_place, args.with_changes) {
         (true, _) => WorkspaceMode::InPlace,
         (_, true) => WorkspaceMode::WorktreeWithChanges,
@@ -122,8 +115,8 @@ fn request(context: &Context, args: &StartArgs) -> Result<FileReviewRequest, Com
         round_timeout_secs: args
             .timeout
             .map(|timeout| timeout.get().map_or(u64::MAX, |timeout| timeout.as_secs().max(1))),
-        budget_micros,
-        budget_tokens,
+        budget_micros: budget.cost_micros,
+        budget_tokens: budget.tokens,
         workspace: Some(workspace),
         env: environment(),
         by: user(context),

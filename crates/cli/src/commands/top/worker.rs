@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
 use belay_core::event::OperatorDecision;
+use belay_core::session::BudgetError;
 use belay_ipc::SessionPageRequest;
 use belay_ipc::views::{NeedKind, PendingApproval};
 use belay_review_runner::{read, root};
@@ -166,10 +167,10 @@ fn perform(context: &Context, operator: OperatorArgs, decision: Decision) -> Res
             return Ok(format!("{}.", approvals::sentence(&response)));
         }
         Action::RaiseBudget { amount, resume } => {
-            let parsed = amount.parse().map_err(CommandError::usage)?;
+            let budget = amount.parse().map_err(|error: BudgetError| CommandError::usage(error.to_string()))?;
             let caller = as_operator("budget")?;
             let mut backend = Backend::open(context)?;
-            budget::set(context, &mut backend, &session, &[parsed], resume, &caller)?;
+            budget::set(context, &mut backend, &session, budget, resume, &caller)?;
             let name = backend.session(&session)?.short;
             return Ok(match resume {
                 true => format!("{name} has a budget of {amount} and is resumed."),

@@ -85,11 +85,11 @@ fn a_person_may_give_up_on_a_task_that_needs_attention_and_resume_it_later() {
 
 #[test]
 fn more_money_does_not_lift_the_limit_of_tokens() {
-    let budget = Budget { micros: Some(10), tokens: Some(500) };
+    let budget = Budget { cost_micros: Some(10), tokens: Some(500) };
     let mut runner = Runner::new(TaskSpec { budget, ..spec(&["codex"], &[]) });
     runner.decide(Decision::Cancel);
-    runner.decide(Decision::Resume { rounds: None, budget: Some(Budget { micros: Some(50), tokens: None }) });
-    assert_eq!(runner.task.spec.budget, Budget { micros: Some(50), tokens: Some(500) });
+    runner.decide(Decision::Resume { rounds: None, budget: Some(Budget { cost_micros: Some(50), tokens: None }) });
+    assert_eq!(runner.task.spec.budget, Budget { cost_micros: Some(50), tokens: Some(500) });
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_person_who_sends_work_back_early_loses_no_verdict() {
 
 #[test]
 fn resuming_needs_money() {
-    let budget = Budget { micros: Some(10), tokens: None };
+    let budget = Budget { cost_micros: Some(10), tokens: None };
     let mut runner = Runner::new(TaskSpec { budget, ..spec(&["codex"], &[]) });
     runner.step(StepOutcome::Prepared);
     let Next::Start(run) = runner.task.next(at(9)) else { panic!() };
@@ -119,6 +119,6 @@ fn resuming_needs_money() {
     let resume =
         |budget| Record::Decided { by: "operator".to_owned(), decision: Decision::Resume { rounds: None, budget } };
     assert_eq!(runner.task.apply(at(9), &resume(None)), Err(RecordError::NoBudget));
-    let more = Some(Budget { micros: Some(50), tokens: None });
+    let more = Some(Budget { cost_micros: Some(50), tokens: None });
     assert_eq!(runner.task.apply(at(9), &resume(more)), Ok(()));
 }

@@ -109,8 +109,7 @@ fn detail(row: &NoteRow) -> String {
         OperatorDecision::Resume { cooldown_secs: Some(secs), .. } => {
             format!("after {}", format::minutes(Duration::from_secs(*secs)))
         }
-        OperatorDecision::Budget { cost_micros: Some(micros), .. } => format::dollars(*micros),
-        OperatorDecision::Budget { tokens: Some(tokens), .. } => format::tokens(*tokens),
+        OperatorDecision::Budget(budget) => budget.phrase(),
         OperatorDecision::Configure { settings } => {
             settings.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
         }

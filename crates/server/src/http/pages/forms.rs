@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use belay_core::event::{OperatorDecision, PermissionAnswer};
 use belay_core::format;
+use belay_core::session::Budget;
 use belay_core::{SessionKey, Subject};
 use belay_ipc::{AnswerRequest, ErrorBody, ErrorCode};
 
@@ -38,7 +39,9 @@ fn decision(fields: &Fields) -> Result<(OperatorDecision, bool), ApiError> {
             let finding = fields.get("finding").ok_or_else(|| ApiError::bad_request("finding: no finding is named"))?;
             OperatorDecision::Allow { finding: finding.to_owned() }
         }
-        "budget" => OperatorDecision::Budget { tokens: fields.number("tokens")?, cost_micros: Some(budget(fields)?) },
+        "budget" => {
+            OperatorDecision::Budget(Budget { tokens: fields.number("tokens")?, cost_micros: Some(budget(fields)?) })
+        }
         other => return Err(ApiError::bad_request(format!("decision: {other:?} is not a decision"))),
     };
     Ok((decision, name == "budget" && fields.is_set("resume")))
@@ -114,8 +117,8 @@ fn message(decision: &OperatorDecision, decided: &Decided) -> String {
         OperatorDecision::Reset => "The evidence is discarded; the log stays.",
         OperatorDecision::Archive => "Archived.",
         OperatorDecision::Allow { .. } => "Allowed in this session.",
-        OperatorDecision::Budget { cost_micros, .. } => {
-            let budget = cost_micros.map(format::dollars).unwrap_or_default();
+        OperatorDecision::Budget(budget) => {
+            let budget = budget.phrase();
             let resumed = if held.is_none() { "" } else { " It is still held." };
             return not_stored(decided, format!("The budget is {budget}.{resumed}"));
         }
