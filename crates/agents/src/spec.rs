@@ -72,6 +72,35 @@ impl AgentSpec {
         self.transcripts.map_or_else(Vec::new, |transcripts| (transcripts.roots)(dirs))
     }
 
+    /// The agent's own directory, if [`home_env`](Self::home_env) has moved it: the one whose session files include
+    /// `transcript`. `home`: the user's home directory.
+    pub fn moved_home(&self, transcript: &Path, home: &Path) -> Option<PathBuf> {
+        if self.transcript_roots(&UserDirs::with_home(home)).iter().any(|root| transcript.starts_with(root)) {
+            return None;
+        }
+        self.roots_below_home().iter().find_map(|below| {
+            let root = transcript.ancestors().find(|dir| dir.ends_with(below))?;
+            root.ancestors().nth(below.components().count()).map(Path::to_owned)
+        })
+    }
+
+    /// Whether this is where the agent's own directory is unless it is moved.
+    pub fn is_default_home(&self, dir: &Path, home: &Path) -> bool {
+        let roots = self.transcript_roots(&UserDirs::with_home(home));
+        self.roots_below_home().iter().any(|below| roots.contains(&dir.join(below)))
+    }
+
+    /// Where session files are below the directory that [`home_env`](Self::home_env) names.
+    fn roots_below_home(&self) -> Vec<PathBuf> {
+        const MOVED: &str = "/moved";
+        if self.home_env.is_none() {
+            return Vec::new();
+        }
+        let moved = UserDirs { home: MOVED.into(), lookup: |_| Some(MOVED.into()) };
+        let roots = self.transcript_roots(&moved);
+        roots.iter().filter_map(|root| root.strip_prefix(MOVED).ok().map(Path::to_owned)).collect()
+    }
+
     /// Files with sessions of the project in `dir`, existing or not.
     pub fn project_transcripts(&self, dir: &Path) -> Vec<PathBuf> {
         self.transcripts.map_or_else(Vec::new, |transcripts| (transcripts.in_project)(dir))
