@@ -1,119 +1,218 @@
-//! Usage limits of accounts, kept over restarts.
+//! Usage limits of accounts: what holds, and what providers report.
 //!
-//! An account that has reached its limit is not asked again before the limit resets: every driven agent of the account
-//! waits, not only the one that ran into the limit.
+//! Everything that Belay starts asks [`Limits::admit`] before, so that drivers share one answer. Limits are learned from
+//! every session and run, and kept over restarts together with the quotas that providers report. An account that has
+//! reached its limit is not asked again before the limit resets. Then one run goes first, until a model has answered it:
+//! a reset time may be wrong, and twenty agents that find out together have spent twenty attempts.
+//!
+//! A slot that becomes free notifies nobody: a driver is woken by the end of its own runs, and looks again after a while
+//! for those of others.
+
+mod account;
+mod file;
+mod quotas;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use belay_agents::AgentSpec;
-use belay_core::Timestamp;
-use belay_fs::{FileMode, Links};
+use belay_agents::quota::ReportedQuota;
+use belay_core::{Digest, Timestamp};
+use belay_ipc::views::QuotaView;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Environment;
+pub use account::AccountId;
 
+use file::LimitFile;
+use quotas::Quotas;
+
+/// A limit that resets sooner is left to the agent's own retries.
+pub const MIN_LIMIT: Duration = Duration::from_secs(60);
 /// How long a limit lasts if the agent does not say.
 const UNKNOWN_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// An agent that names a later time is not believed: its clock or ours is wrong.
 const MAX_LIMIT: Duration = Duration::from_secs(8 * 24 * 3600);
-/// A larger file is not ours.
-const MAX_BYTES: u64 = 1024 * 1024;
+/// A response that ends this soon after the limit was hit may have begun before.
+const IN_FLIGHT: Duration = Duration::from_secs(60);
 
-/// The known limits, in one file.
+/// The limits of all accounts. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Limits(Arc<Shared>);
+
 #[derive(Debug)]
-pub struct Limits {
-    path: PathBuf,
-    by_account: Mutex<BTreeMap<String, Limit>>,
+struct Shared {
+    state: Mutex<State>,
+    file: LimitFile,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Also those that have reset, until a model answers.
+    limits: BTreeMap<AccountId, Limit>,
+    /// Runs in progress.
+    runs: BTreeMap<AccountId, usize>,
+    quotas: Quotas,
+    /// Something changed since the file was written.
+    is_dirty: bool,
 }
 
 /// A limit of one account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     pub until: Timestamp,
+    /// When it was last hit.
+    #[serde(default)]
+    pub hit_at: Timestamp,
     /// The agent's words.
     pub message: String,
 }
 
-/// The account of an agent: its login is in the agent's own directory, which a variable may move.
-pub fn account(agent: &AgentSpec, env: &Environment) -> String {
-    match agent.home_env.and_then(|name| env.get(name)) {
-        Some(dir) => format!("{} ({})", agent.id, dir.to_string_lossy()),
-        None => agent.id.to_owned(),
+/// Whether a run may start now.
+#[derive(Debug)]
+pub enum Admission {
+    /// It may, and counts as a run of its account until the slot is dropped.
+    Go(Slot),
+    /// The account has as many runs as it may have, or one of them finds out whether a limit is over. Ask again later.
+    Busy,
+    Limited(Limit),
+}
+
+/// The place of a run among those of its account. Free again when dropped.
+#[derive(Debug)]
+#[must_use = "the place is free again when this is dropped"]
+pub struct Slot {
+    limits: Limits,
+    account: AccountId,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut state = self.limits.lock();
+        if let Some(runs) = state.runs.get_mut(&self.account) {
+            *runs -= 1;
+            if *runs == 0 {
+                state.runs.remove(&self.account);
+            }
+        }
     }
 }
 
 impl Limits {
-    /// Reads the limits of earlier processes. A damaged file counts as empty: the next limit tells again.
-    pub fn load(path: PathBuf) -> Self {
-        let text = belay_fs::read_regular_text(&path, Links::Refuse, MAX_BYTES).unwrap_or_default();
-        let by_account = serde_json::from_str(&text).unwrap_or_default();
-        Self { path, by_account: Mutex::new(by_account) }
+    /// Reads what earlier processes knew in the state directory. Damaged files count as empty: the next limit and the next
+    /// report tell again.
+    pub fn load(state_dir: &Path) -> Self {
+        let file = LimitFile::new(state_dir);
+        let (limits, quotas) = file.read();
+        Self(Arc::new(Shared { state: Mutex::new(State { limits, quotas, ..State::default() }), file }))
     }
 
-    /// Records a limit. Returns until when it holds.
-    pub fn record(&self, account: &str, until: Option<Timestamp>, message: &str, now: Timestamp) -> Timestamp {
-        let until = until.filter(|until| *until > now && *until < now + MAX_LIMIT).unwrap_or(now + UNKNOWN_LIMIT);
-        let mut limits = self.lock();
-        limits.retain(|_, limit| limit.until > now);
-        limits.insert(account.to_owned(), Limit { until, message: message.to_owned() });
-        if let Err(error) = save(&self.path, &limits) {
-            tracing::warn!(%error, "cannot store usage limits; a restart forgets them");
+    /// Whether a run of the account may start, if `most` may run at once.
+    pub fn admit(&self, account: &AccountId, most: usize, now: Timestamp) -> Admission {
+        let mut state = self.lock();
+        let runs = state.runs.get(account).copied().unwrap_or(0);
+        let most = match state.limits.get(account) {
+            Some(limit) if limit.until > now => return Admission::Limited(limit.clone()),
+            // It should have reset, but no model has answered since.
+            Some(_) => 1,
+            None => most.max(1),
+        };
+        if runs >= most {
+            return Admission::Busy;
         }
+        Admission::Go(self.take(&mut state, account))
+    }
+
+    /// Counts a run that a process before this one has started.
+    pub fn adopt(&self, account: &AccountId) -> Slot {
+        self.take(&mut self.lock(), account)
+    }
+
+    /// An account has reached a limit; `until` is what its agent or provider names. Returns until when the limit holds. One
+    /// that resets within [`MIN_LIMIT`] is not recorded.
+    pub fn hit(&self, account: &AccountId, until: Option<Timestamp>, message: &str, now: Timestamp) -> Timestamp {
+        let mut state = self.lock();
+        let credible = until.filter(|until| *until > now && *until < now + MAX_LIMIT);
+        if let Some(until) = credible.filter(|until| until.saturating_since(now) < MIN_LIMIT) {
+            return until;
+        }
+        let until = credible.or_else(|| state.resets_at(account, now)).unwrap_or(now + UNKNOWN_LIMIT);
+        let limit = Limit { until, hit_at: now, message: message.to_owned() };
+        let known = state.limits.insert(account.clone(), limit);
+        state.limits.retain(|_, limit| limit.until + MAX_LIMIT > now);
+        // Agents that retry report the same limit again and again.
+        state.is_dirty |= known.is_none_or(|known| known.until != until);
+        drop(state);
+        self.save();
         until
     }
 
-    /// The limit of an account that holds now.
-    pub fn active(&self, account: &str, now: Timestamp) -> Option<Limit> {
-        self.lock().get(account).filter(|limit| limit.until > now).cloned()
+    /// A model has answered a request of the account at this time. A limit that was hit before is over.
+    pub fn answered(&self, account: &AccountId, at: Timestamp) {
+        let mut state = self.lock();
+        if state.limits.get(account).is_none_or(|limit| at < limit.hit_at + IN_FLIGHT) {
+            return;
+        }
+        state.limits.remove(account);
+        state.is_dirty = true;
+        drop(state);
+        self.save();
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Limit>> {
-        self.by_account.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn save(path: &Path, limits: &BTreeMap<String, Limit>) -> io::Result<()> {
-    belay_fs::replace_file(path, &serde_json::to_vec(limits)?, FileMode::Private)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_millis(seconds * 1000)
+    /// Whether an answer of this account would end a limit.
+    pub fn awaits_answer(&self, account: &AccountId) -> bool {
+        self.lock().limits.contains_key(account)
     }
 
-    #[test]
-    fn a_limit_holds_for_its_account_until_it_resets_and_over_a_restart() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("limits.json");
-        let limits = Limits::load(path.clone());
-        assert_eq!(limits.record("codex", Some(at(500)), "weekly limit", at(100)), at(500));
-        let limits = Limits::load(path);
-        assert_eq!(limits.active("codex", at(499)).unwrap().message, "weekly limit");
-        assert_eq!(limits.active("codex", at(500)), None);
-        assert_eq!(limits.active("claude-code", at(200)), None);
+    /// Whether an answer of some account would end a limit.
+    pub fn awaits_answers(&self) -> bool {
+        !self.lock().limits.is_empty()
     }
 
-    #[test]
-    fn a_limit_without_a_credible_end_is_retried_after_a_while() {
-        let dir = tempfile::tempdir().unwrap();
-        let limits = Limits::load(dir.path().join("limits.json"));
-        for until in [None, Some(at(50)), Some(at(100_000_000))] {
-            assert_eq!(limits.record("codex", until, "", at(100)), at(100 + 900));
+    /// When the account's limit resets, as far as known: for an agent that only says that there is one.
+    pub fn resets_at(&self, account: &AccountId, now: Timestamp) -> Option<Timestamp> {
+        self.lock().resets_at(account, now)
+    }
+
+    /// A provider reported quotas `at` a time. `credential`: the digest of the key that was used, if known. An older report
+    /// does not replace a newer one. Only memory changes; [`Limits::save`] writes it.
+    pub fn report(&self, account: &AccountId, credential: Option<Digest>, quotas: Vec<ReportedQuota>, at: Timestamp) {
+        let mut state = self.lock();
+        state.is_dirty |= state.quotas.report(account, credential, quotas, at);
+    }
+
+    /// The quotas that still hold, by account.
+    pub fn view(&self, now: Timestamp) -> Vec<QuotaView> {
+        self.lock().quotas.view(now)
+    }
+
+    /// Writes the file, if there is something new.
+    pub fn save(&self) {
+        let written = self.0.file.write(|| {
+            let mut state = self.lock();
+            std::mem::take(&mut state.is_dirty).then(|| file::encode(&state.limits, &state.quotas))
+        });
+        if let Err(error) = written {
+            tracing::warn!(%error, file = %self.0.file.path().display(), "cannot store usage limits; a restart forgets them");
+            self.lock().is_dirty = true;
         }
     }
 
-    #[test]
-    fn a_moved_configuration_directory_is_another_account() {
-        let env = Environment::default().with([("CODEX_HOME", "/work/second")]);
-        let account = |agent: &str| account(belay_agents::find(agent).unwrap(), &env);
-        assert_eq!(account("codex"), "codex (/work/second)");
-        assert_eq!(account("claude"), "claude-code");
+    fn take(&self, state: &mut State, account: &AccountId) -> Slot {
+        *state.runs.entry(account.clone()).or_default() += 1;
+        Slot { limits: self.clone(), account: account.clone() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn resets_at(&self, account: &AccountId, now: Timestamp) -> Option<Timestamp> {
+        let limit = self.limits.get(account).map(|limit| limit.until).filter(|until| *until > now);
+        limit.or_else(|| self.quotas.resets_at(account, now))
     }
 }

@@ -64,8 +64,8 @@ pub trait Supervisor: Send + Sync + 'static {
     /// Resolves when the hold state of any session may have changed.
     fn hold_state_changed(&self) -> BoxFuture<()>;
 
-    /// A provider reported the quotas of an account. It must not block.
-    fn report_quotas(&self, _account: Option<Digest>, _quotas: Vec<ReportedQuota>) {}
+    /// A provider reported quotas to a session. `credential`: the digest of the key it used. It must not block.
+    fn report_quotas(&self, _session: &SessionKey, _credential: Option<Digest>, _quotas: Vec<ReportedQuota>) {}
 
     /// The refusal of a request that names its session by `X-Loop-Session` and was not sent by a known agent. Such a
     /// request is refused without waiting. `None` if it is to be treated like any other.

@@ -16,7 +16,7 @@ use belay_agents::AgentSpec;
 use belay_config::Config;
 use belay_core::task::Spend;
 use belay_drive::environment::Environment;
-use belay_drive::limits::Limits;
+use belay_drive::limits::{AccountId, Limits};
 use belay_drive::workspace::Workspace;
 use belay_review::Task;
 use belay_review::prompt::Prompts;
@@ -44,7 +44,7 @@ pub(crate) struct StepContext {
     pub(crate) belay_home: Option<PathBuf>,
     /// Directory of worktrees.
     pub(crate) worktrees: PathBuf,
-    pub(crate) limits: Arc<Limits>,
+    pub(crate) limits: Limits,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) cancel: Arc<CancelFlag>,
     /// Time that the round has used so far.
@@ -152,6 +152,12 @@ impl StepContext {
 /// The agent that a name or the path of a program stands for, as `belay exec` understands it.
 pub(crate) fn known_agent(agent: &str) -> Option<&'static AgentSpec> {
     belay_agents::find(Path::new(agent).file_name()?.to_str()?)
+}
+
+/// The account that an agent of the step uses.
+pub(crate) fn account(context: &StepContext, agent: &str) -> AccountId {
+    let env = context.environment().unwrap_or_default();
+    known_agent(agent).map_or_else(|| AccountId::from_name(agent), |agent| AccountId::from_environment(agent, &env))
 }
 
 /// The number of the step's round as artifacts show it.

@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     /// The program of this process. Resolved once: after an upgrade, the system names a file that is gone.
     pub(crate) belay: PathBuf,
     pub(crate) belay_home: Option<PathBuf>,
-    pub(crate) limits: Arc<Limits>,
+    pub(crate) limits: Limits,
     state: Mutex<State>,
     pub(crate) changed: Condvar,
 }
@@ -72,7 +72,6 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) cancel: Arc<CancelFlag>,
-    pub(crate) account: Option<String>,
     pub(crate) exclusive_dir: Option<PathBuf>,
 }
 
@@ -89,8 +88,8 @@ impl Shared {
 }
 
 impl Runner {
-    /// Loads the unfinished tasks and continues them.
-    pub fn start(paths: &Paths, host: Arc<dyn Host>) -> std::io::Result<Self> {
+    /// Loads the unfinished tasks and continues them. `limits`: those of everything that this process starts.
+    pub fn start(paths: &Paths, host: Arc<dyn Host>, limits: Limits) -> std::io::Result<Self> {
         let config_dir = paths.config_file().parent().unwrap_or(Path::new("/")).to_owned();
         let root = root(paths);
         let shared = Arc::new(Shared {
@@ -101,7 +100,7 @@ impl Runner {
             paths: paths.clone(),
             config_dir,
             belay: std::env::current_exe()?,
-            limits: Arc::new(Limits::load(paths.state().join("limits.json"))),
+            limits,
             state: Mutex::new(State { paused: pause_file(&root).exists(), ..State::default() }),
             changed: Condvar::new(),
             root,

@@ -8,7 +8,7 @@ use belay_clock::now;
 use belay_config::Config;
 use belay_core::Timestamp;
 use belay_core::wait::Awaited;
-use belay_drive::limits;
+use belay_drive::limits::{AccountId, Admission, MIN_LIMIT, Slot};
 use belay_review::task::{Next, Phase, Record, Step, StepOutcome, StepRun};
 
 use crate::agent_run::CancelFlag;
@@ -19,6 +19,8 @@ use crate::runner::{Entry, InFlight, Shared, State};
 
 /// How long a shutdown waits for running steps. Agents are killed before that.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often an account whose runs belong to another driver is checked.
+const BUSY_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// How often a paused session is checked.
 const PAUSE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest sleep while a time is awaited. The clock of a sleep stands still while the machine is suspended.
@@ -119,7 +121,8 @@ fn consider(
         Next::Await(_) => {
             let context = context(shared, &open, None, read_config(shared, config)?)?;
             drop(open);
-            start(shared, state, id, task, context, perform::recover);
+            let slot = account(&context).map(|account| shared.limits.adopt(&account));
+            start(shared, state, id, task, StepStart { context, slot, perform: perform::recover });
             return Ok(None);
         }
     };
@@ -133,23 +136,28 @@ fn consider(
         return Ok(None);
     }
     let context = context(shared, &open, Some(&run), &config)?;
-    if let Some(waiting) = obstacle(shared, state, id, &open, &context) {
-        open.record(Record::Waits { waiting })?;
+    if let Some(holder) = lock_holder(state, id, open.exclusive_dir()) {
+        open.record(Record::Waits { waiting: Awaited::Lock { holder } })?;
         shared.host.task_changed(id);
-        let until = match &open.task.waiting {
-            Some(Awaited::Limit { until, .. }) => Some(*until),
-            _ => None,
-        };
-        return Ok(until);
-    }
-    if is_account_busy(state, &context) {
-        // The end of a run of the account wakes the scheduler.
         return Ok(None);
     }
+    let account = account(&context);
+    let slot = match account.as_ref().map(|account| shared.limits.admit(account, runs_per_account(&config), now())) {
+        None => None,
+        Some(Admission::Go(slot)) => Some(slot),
+        // The end of an own run wakes the scheduler, but that of another driver's run does not.
+        Some(Admission::Busy) => return Ok(Some(now() + BUSY_POLL_INTERVAL)),
+        Some(Admission::Limited(limit)) => {
+            let account = account.map(|account| account.to_string()).unwrap_or_default();
+            open.record(Record::Waits { waiting: Awaited::Limit { account, until: limit.until } })?;
+            shared.host.task_changed(id);
+            return Ok(Some(limit.until));
+        }
+    };
     open.record(Record::Started { step: run.step.clone(), attempt: run.attempt })?;
     drop(open);
     shared.host.task_changed(id);
-    start(shared, state, id, task, context, perform::perform);
+    start(shared, state, id, task, StepStart { context, slot, perform: perform::perform });
     Ok(None)
 }
 
@@ -165,7 +173,11 @@ fn end_wait(shared: &Shared, state: &State, id: &str, open: &mut OpenTask) -> Re
     let is_over = match &open.task.waiting {
         Some(Awaited::Lock { .. }) => lock_holder(state, id, open.exclusive_dir()).is_none(),
         Some(Awaited::Pause { session, .. }) => !shared.host.is_held(session),
-        Some(Awaited::Limit { .. }) | None => false,
+        // A limit that resets sooner is not recorded.
+        Some(Awaited::Limit { account, until }) => {
+            until.saturating_since(now()) > MIN_LIMIT && !shared.limits.awaits_answer(&AccountId::from_name(account))
+        }
+        None => false,
     };
     if is_over {
         open.record(Record::WaitEnded)?;
@@ -174,22 +186,9 @@ fn end_wait(shared: &Shared, state: &State, id: &str, open: &mut OpenTask) -> Re
     Ok(())
 }
 
-/// Why the step cannot start now.
-fn obstacle(shared: &Shared, state: &State, id: &str, open: &OpenTask, context: &StepContext) -> Option<Awaited> {
-    if let Some(holder) = lock_holder(state, id, open.exclusive_dir()) {
-        return Some(Awaited::Lock { holder });
-    }
-    let account = account(context)?;
-    let limit = shared.limits.active(&account, now())?;
-    Some(Awaited::Limit { account, until: limit.until })
-}
-
-/// Whether the account of the step has as many runs as it may have.
-fn is_account_busy(state: &State, context: &StepContext) -> bool {
-    let Some(account) = account(context) else { return false };
-    let uses = |entry: &&Entry| entry.in_flight.as_ref().is_some_and(|run| run.account.as_ref() == Some(&account));
-    let most = usize::try_from(context.config.drive.runs_per_account.max(1)).unwrap_or(usize::MAX);
-    state.tasks.values().filter(uses).count() >= most
+/// How many runs of one account may be in progress.
+fn runs_per_account(config: &Config) -> usize {
+    usize::try_from(config.drive.runs_per_account.max(1)).unwrap_or(usize::MAX)
 }
 
 /// Whether work in one directory can disturb work in the other.
@@ -220,14 +219,13 @@ fn lock_holder(state: &State, id: &str, dir: Option<PathBuf>) -> Option<String> 
 }
 
 /// The account of the step's agent.
-fn account(context: &StepContext) -> Option<String> {
+fn account(context: &StepContext) -> Option<AccountId> {
     let agent = match &context.run.step {
         Step::Build { .. } => &context.task.spec.builder.agent,
         Step::Review { reviewer, .. } => reviewer,
         Step::Prepare | Step::Gate { .. } => return None,
     };
-    let env = context.environment().unwrap_or_default();
-    Some(perform::known_agent(agent).map_or_else(|| agent.clone(), |agent| limits::account(agent, &env)))
+    Some(perform::account(context, agent))
 }
 
 /// What a step needs; `run` is `None` for the step that runs already.
@@ -256,7 +254,7 @@ fn context(
         belay: shared.belay.clone(),
         belay_home: shared.belay_home.clone(),
         worktrees: shared.worktrees.clone(),
-        limits: Arc::clone(&shared.limits),
+        limits: shared.limits.clone(),
         host: Arc::clone(&shared.host),
         cancel: Arc::new(CancelFlag::default()),
     })
@@ -281,22 +279,29 @@ pub(crate) fn round_of(step: &Step) -> Option<u32> {
     }
 }
 
+/// A step that is about to run.
+struct StepStart {
+    context: StepContext,
+    /// The place of its agent among the runs of the account.
+    slot: Option<Slot>,
+    perform: fn(&StepContext) -> Performed,
+}
+
 /// Runs a step in a thread of its own.
 fn start(
     shared: &Arc<Shared>,
     state: &mut State,
     id: &str,
     task: &Arc<Mutex<OpenTask>>,
-    context: StepContext,
-    how: fn(&StepContext) -> Performed,
+    StepStart { context, slot, perform }: StepStart,
 ) {
     let Some(entry) = state.tasks.get_mut(id) else { return };
     let exclusive_dir = lock(task).exclusive_dir();
-    entry.in_flight = Some(InFlight { cancel: Arc::clone(&context.cancel), account: account(&context), exclusive_dir });
+    entry.in_flight = Some(InFlight { cancel: Arc::clone(&context.cancel), exclusive_dir });
     let (thread_shared, task, name) = (Arc::clone(shared), Arc::clone(task), id.to_owned());
     let spawned = std::thread::Builder::new().name(format!("review {id}")).spawn(move || {
         // A panic must not leave the task in flight forever.
-        let performed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| how(&context)));
+        let performed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&context)));
         let performed = performed.unwrap_or_else(|_| Performed::Finished {
             outcome: StepOutcome::Crashed { why: "an internal error of Belay; see the log".to_owned() },
             spend: belay_core::task::Spend::default(),
@@ -304,6 +309,8 @@ fn start(
         // Nothing of the attempt is left to be found by it.
         let _ = std::fs::remove_file(context.dir.marker(context.run.attempt));
         finish(&thread_shared, &task, &context, performed);
+        // Before the scheduler looks for what can run now.
+        drop(slot);
         if let Some(entry) = thread_shared.lock().tasks.get_mut(&name) {
             entry.in_flight = None;
         }

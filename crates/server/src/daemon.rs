@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belay_config::{Config, Diagnostic, EnvSnapshot, PathError, Paths};
+use belay_drive::limits::Limits;
 use belay_hooks::process_chain::ProcessChain;
 use belay_ipc::HealthView;
 use belay_proxy::Relay;
@@ -28,7 +29,6 @@ use crate::live::{LiveFeed, LiveHub};
 use crate::logins::Logins;
 use crate::needs::{NeedChanges, NeedWatcher};
 use crate::proxy_service::{self, EngineSupervisor};
-use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
 use crate::request_memory::{self, LargeRequests};
 use crate::reviews::Reviews;
@@ -136,7 +136,7 @@ impl Daemon {
             trial: GuidedTrial::default(),
             throttle: WriteThrottle::default(),
             audits: Audits::new(&paths),
-            quotas: Quotas::load(&paths),
+            limits: Limits::load(paths.state()),
             approvals: Approvals::new(Arc::clone(&tickets)),
             tickets,
             reviews: Reviews::default(),

@@ -129,7 +129,7 @@ fn overview(shared: &DaemonState, request: &OverviewRequest) -> Result<OverviewV
     let store = shared.readers.get();
     let view = store.and_then(|store| request.run(Some(&*store)));
     let mut view = view.map_err(|error| store_error_to_ipc(&error))?;
-    view.today.quotas = shared.quotas.view(belay_clock::now());
+    view.today.quotas = shared.limits.view(belay_clock::now());
     view.reviews = reviews::for_overview(shared);
     Ok(view)
 }

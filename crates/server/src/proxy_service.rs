@@ -11,6 +11,7 @@ use belay_ipc::{ErrorBody, ErrorCode, RunRequest, RunResponse};
 use belay_net::EgressProxy;
 use belay_proxy::{BoxFuture, HoldState, LocalResponse, ReportedQuota, Supervisor, UpstreamConfig};
 
+use crate::limits::session_account;
 use crate::state::DaemonState;
 
 /// How long the end of a run waits until its exchanges are recorded.
@@ -120,8 +121,12 @@ impl Supervisor for EngineSupervisor {
             .collect()
     }
 
-    fn report_quotas(&self, account: Option<Digest>, quotas: Vec<ReportedQuota>) {
-        self.0.quotas.report(account, quotas, belay_clock::now());
+    fn report_quotas(&self, session: &SessionKey, credential: Option<Digest>, quotas: Vec<ReportedQuota>) {
+        let (daemon, session, at) = (Arc::clone(&self.0), session.clone(), belay_clock::now());
+        // The account is read from the store.
+        self.0.lifecycle.runtime.spawn_blocking(move || {
+            daemon.limits.report(&session_account(&daemon, &session), credential, quotas, at);
+        });
     }
 
     fn hold_state_changed(&self) -> BoxFuture<()> {

@@ -29,7 +29,7 @@ impl Reviews {
     /// Continues unfinished tasks.
     pub(crate) fn start(shared: &Arc<DaemonState>) {
         let host = Arc::new(ReviewHost(Arc::downgrade(shared)));
-        let runner = Runner::start(&shared.config.paths, host).map_err(|error| {
+        let runner = Runner::start(&shared.config.paths, host, shared.limits.clone()).map_err(|error| {
             tracing::error!(%error, "cannot start the runner of review tasks");
             format!("cannot start the runner of review tasks: {error}")
         });

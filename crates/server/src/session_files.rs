@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::approvals;
-use crate::quotas::SessionFileQuotas;
+use crate::limits::SessionFileQuotas;
 use crate::state::DaemonState;
 
 /// How often the files are read. A status follows within two seconds.
@@ -19,5 +19,5 @@ pub(crate) fn run(shared: &DaemonState) {
         quotas.poll(shared);
     }
     approvals::record_endings(shared);
-    shared.quotas.save();
+    shared.limits.save();
 }

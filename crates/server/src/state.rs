@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use belay_clock::now;
 use belay_config::{ApprovalsConfig, EnvSnapshot, Loader, Paths, Strictness};
 use belay_core::{SessionKey, Timestamp};
+use belay_drive::limits::Limits;
 use belay_engine::{Engine, Health};
 use belay_ipc::{ErrorBody, HealthView, PROTOCOL_VERSION, StatusResponse};
 use belay_proxy::Relay;
@@ -26,7 +27,6 @@ use crate::live::LiveHub;
 use crate::logins::Logins;
 use crate::needs::NeedChanges;
 use crate::pending_run_decisions::PendingRunDecisions;
-use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
 use crate::request_memory::LargeRequests;
 use crate::reviews::Reviews;
@@ -59,7 +59,8 @@ pub(crate) struct DaemonState {
     pub(crate) overview_cache: OverviewCache,
     pub(crate) trial: GuidedTrial,
     pub(crate) audits: Audits,
-    pub(crate) quotas: Quotas,
+    /// What runs may start; shared by everything that starts agents.
+    pub(crate) limits: Limits,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) approvals: Approvals,
     pub(crate) reviews: Reviews,

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::time::{interval, sleep, sleep_until, timeout};
 
 use crate::launch::{LaunchError, Program};
+use crate::limits::MIN_LIMIT;
 
 /// Time that processes have between the request to exit and the kill.
 const GRACE: Duration = Duration::from_secs(5);
@@ -29,8 +30,6 @@ const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// How often the session is checked for a usage limit: some agents retry silently for hours.
 const LIMIT_INTERVAL: Duration = Duration::from_secs(2);
-/// A limit that ends sooner is left to the agent's own retries.
-const MIN_LIMIT: Duration = Duration::from_secs(60);
 /// Kept at the end of stderr.
 const MAX_STDERR_BYTES: usize = 8 * 1024;
 

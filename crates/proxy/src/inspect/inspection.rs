@@ -291,7 +291,7 @@ impl ExchangeInspection {
         let ResponseMeta { status, content_type, encoding, retry_after, limits } = head;
         if !limits.is_empty() {
             let quotas = read_quotas(limits, now());
-            self.inspector.supervisor.report_quotas(self.meta.sender.account, quotas);
+            self.inspector.supervisor.report_quotas(&request.session, self.meta.sender.account, quotas);
         }
         let (api, repetition) = (self.meta.api, self.inspector.repetition);
         let reader = ResponseReader::new(api, *status, content_type, encoding.as_deref(), repetition, charge);

@@ -7,10 +7,9 @@ use belay_core::SessionKey;
 use belay_core::session::StateName;
 use belay_core::task::Spend;
 use belay_drive::headless::{Ending, HeadlessResult};
-use belay_drive::limits;
 use belay_review::task::{Role, StepOutcome};
 
-use super::{Performed, StepContext, known_agent};
+use super::{Performed, StepContext, account, known_agent};
 use crate::agent_run::{AgentCommand, AgentRun, RunEnd};
 use crate::error::RunnerError;
 use crate::task_dir::write_artifact;
@@ -87,6 +86,8 @@ fn wait(context: &StepContext, role: &Role, run: AgentRun) -> Result<AgentEnd, R
     let reported = Spend { millis: result.duration_ms, ..Spend::of_usage(result.usage, result.micros.unwrap_or(0)) };
     let spend = charged(context, reported, result.session.as_deref(), before);
     if result.ending == Ending::Finished {
+        // The account's first run after a limit tells the others that it is over.
+        context.limits.answered(&account(context, &role.agent), now());
         return Ok(AgentEnd::Answered { result: Box::new(result), spend });
     }
     Ok(AgentEnd::Ended(not_finished(context, role, &result, spend)))
@@ -113,9 +114,9 @@ fn not_finished(context: &StepContext, role: &Role, result: &HeadlessResult, spe
         Ending::Finished => StepOutcome::Crashed { why: "the agent finished without an answer".to_owned() },
         Ending::Refused { why } => StepOutcome::Refused { why: why.clone() },
         Ending::Limited { message, until } => {
-            let account = account(context, role);
-            let until = context.limits.record(&account, *until, message, now());
-            StepOutcome::Limited { account, until, session }
+            let account = account(context, &role.agent);
+            let until = context.limits.hit(&account, *until, message, now());
+            StepOutcome::Limited { account: account.to_string(), until, session }
         }
         // A killed session stays killed.
         Ending::Held { state: StateName::Killed, reason } => StepOutcome::Refused { why: reason.clone() },
@@ -143,12 +144,6 @@ fn not_finished(context: &StepContext, role: &Role, result: &HeadlessResult, spe
 fn is_over_budget(context: &StepContext, spend: Spend) -> bool {
     let left = context.task.budget_left();
     left.reduced_by(spend.tokens, spend.micros).is_used_up()
-}
-
-/// The account that an agent uses.
-pub(super) fn account(context: &StepContext, role: &Role) -> String {
-    let env = context.environment().unwrap_or_default();
-    known_agent(&role.agent).map_or_else(|| role.agent.clone(), |agent| limits::account(agent, &env))
 }
 
 /// The agent's own id in `agent:id`.

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use belay_core::Timestamp;
+use belay_drive::limits::Limits;
 use belay_ipc::views::{OverviewView, ReviewSummaryView};
 use belay_store::{ChangeToken, Result, Store};
 use jiff::tz::TimeZone;
 
 use super::overview;
-use crate::quotas::Quotas;
 use crate::sync::lock;
 
 /// Statuses also change with time.
@@ -24,7 +24,7 @@ impl OverviewCache {
     pub(crate) fn get(
         &self,
         store: &dyn Store,
-        quotas: &Quotas,
+        limits: &Limits,
         reviews: Vec<ReviewSummaryView>,
         now: Timestamp,
     ) -> Result<Arc<OverviewView>> {
@@ -42,7 +42,7 @@ impl OverviewCache {
             return Ok(Arc::clone(view));
         }
         let mut view = overview(store, now, &TimeZone::system())?;
-        view.today.quotas = quotas.view(now);
+        view.today.quotas = limits.view(now);
         view.reviews = reviews;
         let view = Arc::new(view);
         *cached = Some((token, Arc::clone(&view)));

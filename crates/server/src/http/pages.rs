@@ -327,6 +327,6 @@ impl DaemonState {
     pub(super) fn overview(&self, now: Timestamp) -> Result<Arc<OverviewView>, ApiError> {
         let store = self.readers.get()?;
         let reviews = crate::reviews::for_overview(self);
-        Ok(self.overview_cache.get(&*store, &self.quotas, reviews, now)?)
+        Ok(self.overview_cache.get(&*store, &self.limits, reviews, now)?)
     }
 }

@@ -30,7 +30,7 @@ const MAX_DAYS: u32 = 400;
 pub(in super::super) async fn overview(State(shared): State<Arc<DaemonState>>) -> ApiResult {
     let view = blocking(&shared, |shared| {
         let mut view = run(shared, &OverviewRequest {})?;
-        view.today.quotas = shared.quotas.view(now());
+        view.today.quotas = shared.limits.view(now());
         view.reviews = reviews::for_overview(shared);
         Ok(view)
     });
@@ -38,7 +38,7 @@ pub(in super::super) async fn overview(State(shared): State<Arc<DaemonState>>) -
 }
 
 pub(in super::super) async fn quotas(State(shared): State<Arc<DaemonState>>) -> ApiResult {
-    Ok(Json(json!({ "quotas": shared.quotas.view(now()) })).into_response())
+    Ok(Json(json!({ "quotas": shared.limits.view(now()) })).into_response())
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -9,6 +9,7 @@ use belay_core::Timestamp;
 use belay_fs::Links;
 use belay_store::{SessionQuery, Store};
 
+use super::row_account;
 use crate::state::DaemonState;
 
 /// How often the files of sessions with new events are read.
@@ -28,7 +29,7 @@ pub(crate) struct SessionFileQuotas {
 
 impl SessionFileQuotas {
     /// Reads the files of sessions with new events, unless that was done a moment ago, and stores what is known.
-    pub(crate) fn poll(&mut self, shared: &DaemonState) {
+    pub(crate) fn poll(&mut self, daemon: &DaemonState) {
         let now = belay_clock::now();
         let since = match self.read_at {
             Some((at, _)) if at.elapsed() < INTERVAL => return,
@@ -36,15 +37,15 @@ impl SessionFileQuotas {
             None => now - FIRST_LOOK,
         };
         self.read_at = Some((Instant::now(), now));
-        match shared.readers.get().and_then(|store| read(shared, &*store, since)) {
+        match daemon.readers.get().and_then(|store| read(daemon, &*store, since)) {
             Ok(()) => {}
             Err(error) => tracing::debug!(%error, "cannot read quotas from session files"),
         }
-        shared.quotas.save();
+        daemon.limits.save();
     }
 }
 
-fn read(shared: &DaemonState, store: &dyn Store, since: Timestamp) -> belay_store::Result<()> {
+fn read(daemon: &DaemonState, store: &dyn Store, since: Timestamp) -> belay_store::Result<()> {
     let query = SessionQuery { since: Some(since), limit: MAX_SESSIONS, archived: true, ..SessionQuery::default() };
     for row in store.sessions(&query)?.rows {
         let Some(path) = &row.details.facts.transcript else { continue };
@@ -52,7 +53,8 @@ fn read(shared: &DaemonState, store: &dyn Store, since: Timestamp) -> belay_stor
         let Ok(tail) = tail(Path::new(path)) else { continue };
         for format in agent.transcript_formats() {
             if let Some((at, quotas)) = format.quotas(&tail) {
-                shared.quotas.report(None, quotas, at);
+                let account = row_account(store, &row, daemon.config.paths.user_home())?;
+                daemon.limits.report(&account, None, quotas, at);
             }
         }
     }
