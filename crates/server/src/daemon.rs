@@ -18,12 +18,13 @@ use crate::alert_dispatcher;
 use crate::approvals::Approvals;
 use crate::audits::Audits;
 use crate::dashboard::OverviewCache;
-use crate::follower::LogFollower;
+use crate::follower::{LogFollower, LogSubscriber};
 use crate::hold_index::HoldWatcher;
 use crate::housekeeping::{self, HousekeepingConfig};
 use crate::http;
 use crate::instance_lock::{InstanceInfo, InstanceLock, LockOutcome, runtime_dir_lock};
 use crate::ipc_server::{BoundSocket, WorkerPool};
+use crate::limits::LimitFeed;
 use crate::listeners::{BoundListener, ListenError, Listeners};
 use crate::live::{LiveFeed, LiveHub};
 use crate::logins::Logins;
@@ -225,7 +226,9 @@ impl Daemon {
         };
         let follower_thread = {
             let shared = Arc::clone(&shared);
-            let follower = LogFollower::new(&shared.readers, vec![Box::new(LiveFeed(Arc::clone(&shared)))]);
+            let subscribers: Vec<Box<dyn LogSubscriber>> =
+                vec![Box::new(LiveFeed(Arc::clone(&shared))), Box::new(LimitFeed(Arc::clone(&shared)))];
+            let follower = LogFollower::new(&shared.readers, subscribers);
             std::thread::Builder::new().name("log-follower".to_owned()).spawn(move || {
                 follower.run(&shared.readers, shared.decisions.committer.commits(), &shared.lifecycle.shutdown);
             })?

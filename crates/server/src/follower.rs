@@ -43,7 +43,6 @@ pub(crate) trait LogSubscriber: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKinds {
     None,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the limits of accounts, which follow"))]
     Only(&'static [&'static str]),
     All,
 }
@@ -71,7 +70,6 @@ impl LogEntry {
     }
 
     /// The event; `None` if another version of Belay wrote it and this one cannot read it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the limits of accounts, which follow"))]
     pub(crate) fn event(&self) -> Option<&Event> {
         self.event.get_or_init(|| self.row.event().ok()).as_ref()
     }

@@ -1,19 +1,96 @@
-//! What this process learns about the limits of accounts. Whether a run may start, [`Limits`](belay_drive::limits::Limits) answers.
+//! What this process learns about the limits of accounts: from the events of every session, and from what providers
+//! report. Whether a run may start, [`Limits`](belay_drive::limits::Limits) answers.
 
 mod session_files;
+#[cfg(test)]
+mod tests;
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use belay_core::SessionKey;
-use belay_drive::limits::AccountId;
+use belay_clock::now;
+use belay_core::{Body, Event, SessionKey, Source, Timestamp};
+use belay_drive::limits::{AccountId, Limits};
 use belay_store::{SessionRow, Store};
 
+use crate::follower::{EventKinds, LogEntry, LogSubscriber};
 use crate::state::DaemonState;
 
 pub(crate) use session_files::SessionFileQuotas;
 
+const LIMITS: &[&str] = &["limit_hit", "model_failed"];
+const LIMITS_AND_ANSWERS: &[&str] = &["limit_hit", "model_failed", "model_answered"];
+
+/// HTTP 429.
+const TOO_MANY_REQUESTS: u16 = 429;
+
+/// A limit without a reset time says nothing about now once it is this old: session files are read late, and old ones are
+/// imported.
+const MAX_AGE: Duration = Duration::from_secs(15 * 60);
+
 /// How deep sub-agents of sub-agents are looked at.
 const MAX_DEPTH: u32 = 4;
+
+/// Learns from the log that accounts are limited, and that they no longer are.
+pub(crate) struct LimitFeed(pub(crate) Arc<DaemonState>);
+
+impl LogSubscriber for LimitFeed {
+    /// Answers are frequent, and matter only while an account is limited.
+    fn kinds(&self) -> EventKinds {
+        EventKinds::Only(if self.0.limits.awaits_answers() { LIMITS_AND_ANSWERS } else { LIMITS })
+    }
+
+    fn on_events(&self, events: &[&LogEntry]) {
+        let mut accounts = HashMap::new();
+        for event in events.iter().filter_map(|entry| entry.event()) {
+            let Some(change) = change(event, now()) else { continue };
+            let account =
+                accounts.entry(event.session.clone()).or_insert_with(|| session_account(&self.0, &event.session));
+            change.apply(&self.0.limits, account);
+        }
+    }
+}
+
+/// What an event tells about the limit of its account.
+#[derive(Debug, PartialEq)]
+enum LimitChange<'e> {
+    Hit { until: Option<Timestamp>, message: &'e str, at: Timestamp },
+    Answered { at: Timestamp },
+}
+
+impl LimitChange<'_> {
+    fn apply(&self, limits: &Limits, account: &AccountId) {
+        match *self {
+            Self::Hit { until, message, at } => drop(limits.hit(account, until, message, at)),
+            Self::Answered { at } => limits.answered(account, at),
+        }
+    }
+}
+
+fn change(event: &Event, now: Timestamp) -> Option<LimitChange<'_>> {
+    // The guided trial talks to a model that answers by script. What an agent posts without the token must not stop others.
+    if event.session.is_trial() || event.source == Source::Unverified {
+        return None;
+    }
+    let at = if event.at.is_known() { event.at.min(now) } else { now };
+    let (until, message) = match &event.body {
+        Body::LimitHit(limit) => (limit.resets_at, limit.what.as_str()),
+        // Without a time, it is one of the short ones that agents wait for by themselves.
+        Body::ModelFailed(failed) if failed.status == Some(TOO_MANY_REQUESTS) => {
+            (Some(failed.retry_at?), failed.message.as_str())
+        }
+        // Requests for a title and the like use other models, which have limits of their own.
+        Body::ModelAnswered(answer) if !answer.auxiliary => return Some(LimitChange::Answered { at }),
+        _ => return None,
+    };
+    let is_over = match until {
+        Some(until) => until <= now,
+        None => now.saturating_since(at) >= MAX_AGE,
+    };
+    (!is_over).then_some(LimitChange::Hit { until, message, at })
+}
 
 /// The account of a session; without a readable store, that of the agent's usual directory.
 pub(crate) fn session_account(daemon: &DaemonState, session: &SessionKey) -> AccountId {

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use std::time::Duration;
+
+use serde_json::json;
+
 use super::project::{BUILDS, Project};
+use crate::world::file_says;
 
 /// A builder and a gate of the first task that wait for a line in `$OUT/go`.
 fn waiting_builder(project: &Project) -> String {
@@ -87,4 +92,35 @@ fn a_paused_queue_finishes_its_step_and_starts_nothing() {
     let resumed = project.review(&["queue", "resume"]);
     assert!(resumed.code == Some(0) && resumed.out.starts_with("The queue runs"), "{resumed:?}");
     assert_eq!((project.watch(&id).code, project.watch(&second).code), (Some(0), Some(0)));
+}
+
+/// A person's own session runs into the weekly limit, which a review of the same account then does not try again.
+#[test]
+fn a_limit_of_a_session_holds_for_the_reviews_of_its_account() {
+    let project = Project::new();
+    let builder = project.program("builder", BUILDS);
+    project.start_resident();
+    let now = belay_clock::now();
+    let post = |id: &str, age: u64, event: serde_json::Value| {
+        let mut posted =
+            json!({ "id": id, "session": { "agent": builder, "id": "s1" }, "at": now - Duration::from_secs(age) });
+        posted.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
+        let posted = project.world.run_with(&["events", "post"], posted.to_string().as_bytes());
+        assert_eq!(posted.code, Some(0), "{posted:?}");
+    };
+    let until = now + Duration::from_secs(3_600);
+    post("e1", 120, json!({ "kind": "limit_hit", "what": "weekly limit", "resets_at": until }));
+    let limits = project.world.state().join("limits.json");
+    file_says(&limits, |text| text.contains("weekly limit"));
+    let id = project.file(&["--builder", &builder, "--accept", "true"]);
+    project.journal(&id, |records| records.iter().any(|record| record["waiting"]["for"] == "limit"));
+    let task = project.show(&id);
+    assert_eq!((&task["waiting"]["account"], &task["waiting"]["until"]), (&json!(builder), &json!(until)), "{task:#}");
+    assert_eq!(project.runs("builder"), 0);
+    // The provider has lifted the limit early.
+    post("e2", 0, json!({ "kind": "model_answered" }));
+    file_says(&limits, |text| !text.is_empty() && !text.contains("weekly limit"));
+    project.ok(&["queue", "resume"]);
+    assert_eq!(project.watch(&id).code, Some(0));
+    assert_eq!(project.runs("builder"), 1);
 }
