@@ -286,11 +286,14 @@ pub struct HookReply<'a> {
     pub context: Option<&'a str>,
     /// Text for the person, if the hook point supports it.
     pub person: Option<&'a str>,
+    /// Text with which the agent continues instead of ending its turn, if its [`HookSpec`](crate::spec::HookSpec) says
+    /// that it does.
+    pub continuation: Option<&'a str>,
 }
 
 impl HookReply<'static> {
     /// Lets the agent continue without a message.
-    pub const ALLOW: Self = Self { verdict: &Verdict::Go, context: None, person: None };
+    pub const ALLOW: Self = Self { verdict: &Verdict::Go, context: None, person: None, continuation: None };
 }
 
 impl HookReply<'_> {

@@ -159,9 +159,29 @@ pub struct HookSpec {
     /// Every event that Belay registers, permanently or for one run, in the order of installation.
     pub events: &'static [HookEvent],
     pub protocol: &'static dyn HookProtocol,
+    /// How the agent continues instead of ending its turn; `None` if it does not, or if that has not been measured.
+    pub continuation: Option<ContinuationSpec>,
     pub installer: &'static dyn HookInstaller,
     /// Why installed hooks may stay silent, and what to do.
     pub silent_hint: &'static str,
+}
+
+/// How an agent continues if the hook at the end of its turn says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContinuationSpec {
+    /// How long the hook may wait before it says so.
+    pub hold: Duration,
+    /// How often in a row the agent continues until a person prompts it, if it counts.
+    pub blocks_in_row: Option<u32>,
+    /// Whether a hook that runs beside the idle agent can wake it.
+    pub rewakes: bool,
+}
+
+impl ContinuationSpec {
+    /// For an agent that no hook wakes.
+    pub(crate) const fn new(blocks_in_row: Option<u32>) -> Self {
+        Self { hold: CONTINUATION_HOLD, blocks_in_row, rewakes: false }
+    }
 }
 
 /// Hint for agents that read hooks only when a session starts.
@@ -169,6 +189,12 @@ pub(crate) const NEW_SESSION_HINT: &str = "start a new session; running sessions
 
 /// How long an agent waits for a hook that may wait for a person's answer. The hook itself gives up earlier.
 pub(crate) const PERMISSION_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How long the end of a turn may wait for a message. The agent looks busy meanwhile, so it is short.
+const CONTINUATION_HOLD: Duration = Duration::from_secs(120);
+
+/// How long an agent waits for the hook at the end of a turn.
+pub(crate) const TURN_END_TIMEOUT: Duration = Duration::from_secs(CONTINUATION_HOLD.as_secs() + 30);
 
 /// One hook event that Belay registers.
 #[derive(Debug)]

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use belay_agents::hook::HookInput;
+use belay_agents::hook::{HookEncoder, HookInput, HookPoint, HookReply, ParsedHook};
 use belay_agents::install::{BelayCommand, FileChange, InstallContext, Scope};
 use belay_agents::launch::{LaunchContext, launch};
 use belay_agents::spec::Part;
@@ -121,6 +122,23 @@ fn every_registered_event_parses_to_its_declared_hook_point() {
             let parsed = hooks.protocol.parse_or_default(&input);
             assert!(parsed.session.is_some(), "{} ignores {}", agent.id, event.name);
             assert_eq!(parsed.point, event.point, "{} {}", agent.id, event.name);
+        }
+    }
+}
+
+/// A recorded answer reaches the agent only if the agent still waits for the hook.
+#[test]
+fn an_agent_that_continues_waits_for_the_hook_at_the_end_of_its_turn() {
+    for agent in AGENTS {
+        let Some(hooks) = agent.hooks else { continue };
+        let mut ends = hooks.events.iter().filter(|event| event.point == HookPoint::TurnEnd);
+        let (Some(end), None) = (ends.next(), ends.next()) else { panic!("{} has one end of a turn", agent.id) };
+        let parsed = ParsedHook { point: end.point, event: end.name, ..ParsedHook::default() };
+        let reply = HookReply { continuation: Some("go on"), ..HookReply::ALLOW };
+        let said = HookEncoder::new(hooks.protocol, &parsed).reply(&reply);
+        assert_eq!(hooks.continuation.is_some(), said.contains("go on"), "{}: {said}", agent.id);
+        if let Some(continuation) = hooks.continuation {
+            assert!(end.timeout >= continuation.hold + Duration::from_secs(30), "{}", agent.id);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::time::Duration;
 
 use belay_agents::hook::{
     HookEncoder, HookInput, HookPoint, HookReply, ParsedHook, PermissionPrompt, condense, resolve_agent,
 };
+use belay_agents::spec::HookEvent;
 use belay_core::event::{Body, Delivered, Source};
 use belay_core::{Effect, Event, EventOutcome, InterventionLevel, SessionKey, Timestamp, Verdict};
 use belay_engine::EngineAccess;
@@ -66,8 +66,8 @@ pub struct HookOffer {
     pub cwd: Option<String>,
     /// When the hook process started.
     pub at: Timestamp,
-    /// How long the agent waits for this hook.
-    pub timeout: Duration,
+    /// The event of the hook, with how long the agent waits for it if this version has installed it.
+    pub event: &'static HookEvent,
     /// The hook runs in continuous integration, so there is no person to answer.
     pub ci: bool,
     pub encoder: HookEncoder,
@@ -106,7 +106,8 @@ pub fn handle_hook(
     if ask.ci && (ended.is_some() || holds(&verdict)) {
         report(engine, &session, ended, parsed.cwd.as_deref());
     }
-    let reply = HookReply { verdict: &verdict, context: context.as_deref(), person: summary.as_deref() };
+    let reply =
+        HookReply { verdict: &verdict, context: context.as_deref(), person: summary.as_deref(), continuation: None };
     let say = protocol.encode_bytes(&parsed, &reply);
     if let Some(finding) = delivered.filter(|_| !say.is_empty()) {
         engine_queries::observe(engine, vec![proof(ask, &session, finding)]);
@@ -123,8 +124,8 @@ pub fn handle_hook(
     let may_wait = permission.is_some() || matches!(parsed.point, HookPoint::AfterTool | HookPoint::TurnEnd);
     let ticket = hooks.event_of(&parsed).filter(|_| is_free && may_wait).and_then(|event| {
         let (session, cwd, encoder) = (session.clone(), parsed.cwd.clone(), HookEncoder::new(protocol, &parsed));
-        let (hook, point, timeout) = (ask.id.clone(), parsed.point, event.timeout);
-        host.offer(HookOffer { session, hook, point, permission, cwd, at: ask.at, timeout, ci: ask.ci, encoder })
+        let (hook, point) = (ask.id.clone(), parsed.point);
+        host.offer(HookOffer { session, hook, point, permission, cwd, at: ask.at, event, ci: ask.ci, encoder })
     });
     let wait_for = waits.then_some(session);
     let stdout = String::from_utf8(say).unwrap_or_default();

@@ -18,7 +18,7 @@ use belay_core::Digest;
 use belay_fs::{FileMode, Links};
 
 pub use diff::diff;
-pub use install_record::{InstallRecord, SavedFile};
+pub use install_record::{InstallRecord, SavedFile, installed_timeout};
 pub use self_test::{SELF_TEST_SESSION_PREFIX, SelfTestError, run_self_test};
 
 /// Why hooks could not be installed or removed. Nothing was changed.
@@ -117,6 +117,8 @@ pub fn install<'a>(
     }
     receipt.belay.clone_from(&setting.belay.program);
     receipt.options.clone_from(&setting.belay.options);
+    let events = belay_agents::find(recipe.agent()).and_then(|agent| agent.hooks).map_or(&[][..], |hooks| hooks.events);
+    receipt.timeouts = events.iter().map(|event| (event.name.to_owned(), event.timeout.as_secs())).collect();
     receipt.at = belay_clock::now();
     receipt.save(paths)?;
     let installation = Installation { record: receipt, previous: known, changes };

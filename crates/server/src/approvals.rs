@@ -48,15 +48,25 @@ impl Approvals {
     }
 
     /// Offers the prompt of a hook to a person. `None` if it has none, if approvals are off, or if the person could not be
-    /// shown all of it. `root` is the session that the hook's session ultimately belongs to.
-    pub(crate) fn offer(&self, offer: HookOffer, root: SessionKey, config: &ApprovalsConfig) -> Option<HookTicket> {
+    /// shown all of it. `root` is the session that the hook's session ultimately belongs to, `timeout` how long the agent
+    /// waits for the hook.
+    pub(crate) fn offer(
+        &self,
+        offer: HookOffer,
+        root: SessionKey,
+        timeout: Duration,
+        config: &ApprovalsConfig,
+    ) -> Option<HookTicket> {
+        let now = belay_clock::now();
         let wait = config.wait.get().unwrap_or(MAX_WAIT).min(MAX_WAIT);
-        let wait = wait.min(offer.timeout.checked_sub(TIMEOUT_MARGIN)?);
+        // A hook that repeats its call has waited before.
+        let waited = now.saturating_since(offer.at);
+        let wait = wait.min(timeout.saturating_sub(TIMEOUT_MARGIN).saturating_sub(waited));
         // Without a person nobody can answer.
         if !config.enabled || offer.ci || wait.is_zero() {
             return None;
         }
-        self.registry.add(offer, root, wait, belay_clock::now())
+        self.registry.add(offer, root, wait, now)
     }
 
     /// Ends prompts that these events show to be answered in the terminal.

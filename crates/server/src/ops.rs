@@ -2,9 +2,11 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use belay_config::EnvSnapshot;
 use belay_core::{Event, SessionKey};
+use belay_hooks::install::installed_timeout;
 use belay_hooks::process_chain::ProcessChain;
 use belay_hooks::{HookHost, HookOffer, root_session};
 use belay_ipc::protocol::parse_request;
@@ -173,7 +175,9 @@ impl HookHost for DaemonState {
         offer.permission.as_ref()?;
         let config = self.config.approvals()?;
         let root = root_session(&self.decisions.committer, &offer.session);
-        self.approvals.offer(offer, root, &config)
+        let cwd = offer.cwd.as_deref().map(Path::new);
+        let timeout = installed_timeout(&self.config.paths, &offer.session.agent, offer.event, cwd);
+        self.approvals.offer(offer, root, timeout, &config)
     }
 }
 

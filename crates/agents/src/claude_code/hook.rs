@@ -13,7 +13,7 @@ use super::transcript::prompt_author::{LineFlags, UserText, classify_user_text};
 use super::transcript::tool_result::ending;
 use super::{ID, kind_of, sub_agent_key};
 use crate::hook::{AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookPoint, Unreported};
-use crate::spec::{HookEvent, PERMISSION_TIMEOUT};
+use crate::spec::{HookEvent, PERMISSION_TIMEOUT, TURN_END_TIMEOUT};
 
 /// Every event that Belay registers, in Qwen Code as well.
 pub(crate) const EVENTS: &[HookEvent] = &[
@@ -26,7 +26,7 @@ pub(crate) const EVENTS: &[HookEvent] = &[
     HookEvent::new("PostToolBatch", HookPoint::AfterBatch),
     HookEvent::new("PermissionRequest", HookPoint::Permission).with_timeout(PERMISSION_TIMEOUT),
     HookEvent::new("Notification", HookPoint::Informational),
-    HookEvent::new("Stop", HookPoint::TurnEnd),
+    HookEvent::new("Stop", HookPoint::TurnEnd).with_timeout(TURN_END_TIMEOUT),
     HookEvent::new("StopFailure", HookPoint::Informational),
     HookEvent::new("SubagentStart", HookPoint::Informational),
     HookEvent::new("SubagentStop", HookPoint::Informational),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ID, headless, hook, install, launch, tools, transcript, wire};
 use crate::registry::UserDirs;
-use crate::spec::{AgentSpec, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
+use crate::spec::{AgentSpec, ContinuationSpec, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
 
 /// Claude Code.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -33,6 +33,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     hooks: Some(&HookSpec {
         events: hook::EVENTS,
         protocol: &hook::PROTOCOL,
+        continuation: Some(ContinuationSpec { rewakes: true, ..ContinuationSpec::new(Some(8)) }),
         installer: &install::ClaudeCodeInstaller,
         silent_hint: "start a new session, because running sessions do not load new hooks, and accept the folder's trust dialog; \
                       `/hooks` in Claude Code lists the hooks it has loaded",

@@ -18,7 +18,7 @@ use crate::hook::{
     AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol, HookReply,
     ParsedHook, PermissionReply, Unreported,
 };
-use crate::spec::{HookEvent, PERMISSION_TIMEOUT};
+use crate::spec::{HookEvent, PERMISSION_TIMEOUT, TURN_END_TIMEOUT};
 use crate::transcript::TranscriptFormat;
 
 /// How long a held call waits for a person. Then it is denied, and the next call waits.
@@ -32,6 +32,7 @@ pub(super) fn status_message(event: &HookEvent) -> Option<&'static str> {
     match event.point {
         HookPoint::BeforeTool => Some("Belay holds this call; see `belay sessions`"),
         HookPoint::Permission => Some("Belay offers this prompt; see `belay approvals`"),
+        HookPoint::TurnEnd => Some("Belay checks whether this session continues"),
         _ => None,
     }
 }
@@ -46,7 +47,7 @@ pub(super) const EVENTS: &[HookEvent] = &[
     HookEvent::new("PreCompact", HookPoint::Informational),
     HookEvent::new("SubagentStart", HookPoint::Informational),
     HookEvent::new("SubagentStop", HookPoint::Informational),
-    HookEvent::new("Stop", HookPoint::TurnEnd),
+    HookEvent::new("Stop", HookPoint::TurnEnd).with_timeout(TURN_END_TIMEOUT),
     HookEvent::new("SessionEnd", HookPoint::SessionEnd).with_timeout(Duration::from_secs(3)),
     HookEvent::new("Interrupt", HookPoint::Informational).with_timeout(Duration::from_secs(3)),
 ];

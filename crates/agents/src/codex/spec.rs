@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{ID, headless, hook, install, launch, tools, transcript, wire};
 use crate::registry::UserDirs;
-use crate::spec::{AgentSpec, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
+use crate::spec::{AgentSpec, ContinuationSpec, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
 
 /// Codex.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -22,6 +22,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     hooks: Some(&HookSpec {
         events: hook::EVENTS,
         protocol: &hook::CodexHooks,
+        continuation: Some(ContinuationSpec::new(None)),
         installer: &install::CodexInstaller,
         silent_hint: "Codex skips hooks whose trust does not match; run `belay init --agent codex` again and start a new session",
     }),

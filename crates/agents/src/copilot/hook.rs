@@ -21,7 +21,7 @@ use crate::hook::{
     ParsedHook, Unreported,
 };
 use crate::registry::UserDirs;
-use crate::spec::HookEvent;
+use crate::spec::{HookEvent, TURN_END_TIMEOUT};
 use crate::transcript::TranscriptFormat;
 
 /// Every event that Belay registers.
@@ -34,7 +34,7 @@ pub(super) const EVENTS: &[HookEvent] = &[
     HookEvent::new("postToolUse", HookPoint::AfterTool),
     HookEvent::new("postToolUseFailure", HookPoint::AfterTool),
     HookEvent::new("errorOccurred", HookPoint::Informational),
-    HookEvent::new("agentStop", HookPoint::TurnEnd),
+    HookEvent::new("agentStop", HookPoint::TurnEnd).with_timeout(TURN_END_TIMEOUT),
     HookEvent::new("subagentStart", HookPoint::Informational),
     HookEvent::new("subagentStop", HookPoint::Informational),
     HookEvent::new("preCompact", HookPoint::Informational),
@@ -135,6 +135,7 @@ impl HookProtocol for CopilotHooks {
             (HookPoint::SessionStart | HookPoint::Prompt | HookPoint::AfterTool, _) => {
                 reply.context_text().map(|text| json!({ "additionalContext": text }))
             }
+            (HookPoint::TurnEnd, None) => reply.continuation.map(|text| json!({ "decision": "block", "reason": text })),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 //! A hook that fails denies the tool.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,9 +12,12 @@ use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
     FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, Scope, SelfTestCall, add_entries,
-    has_plugin, hook_command, remove_entries,
+    entry_timeout, has_plugin, hook_command, remove_entries,
 };
 use crate::spec::HookEvent;
+
+/// How long the agent waits for a hook without a timeout, in seconds.
+const DEFAULT_TIMEOUT: u64 = 30;
 
 /// Installs the hooks.
 #[derive(Debug)]
@@ -40,6 +44,10 @@ impl HookInstaller for CopilotInstaller {
         };
         let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         add_entries(context, file(context), ID, &[("version", Value::from(1))], &entries)
+    }
+
+    fn installed_timeout(&self, context: &InstallContext<'_>, event: &str) -> Option<Duration> {
+        entry_timeout(context, &file(context), ID, event, DEFAULT_TIMEOUT).map(Duration::from_secs)
     }
 
     fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {

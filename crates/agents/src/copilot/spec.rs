@@ -1,7 +1,9 @@
 //! The specification of Copilot CLI.
 
 use super::{ID, headless, hook, install, launch, sessions, tools, transcript, wire};
-use crate::spec::{AgentSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project};
+use crate::spec::{
+    AgentSpec, ContinuationSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
+};
 
 /// Copilot CLI.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -33,6 +35,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     hooks: Some(&HookSpec {
         events: hook::EVENTS,
         protocol: &hook::CopilotHooks,
+        continuation: Some(ContinuationSpec::new(Some(8))),
         installer: &install::CopilotInstaller,
         silent_hint: NEW_SESSION_HINT,
     }),

@@ -20,6 +20,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     hooks: Some(&HookSpec {
         events: hook::EVENTS,
         protocol: &hook::CursorHooks,
+        continuation: None,
         installer: &install::CursorInstaller,
         silent_hint: NEW_SESSION_HINT,
     }),

@@ -19,7 +19,7 @@ use crate::hook::{
     CallEnding, HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, Unreported, is_id, start_kind,
     text_of,
 };
-use crate::spec::HookEvent;
+use crate::spec::{HookEvent, TURN_END_TIMEOUT};
 use crate::transcript::TranscriptFormat;
 
 /// The hook protocol.
@@ -31,7 +31,7 @@ pub(super) const EVENTS: &[HookEvent] = &[
     HookEvent::new("SessionStart", HookPoint::SessionStart),
     HookEvent::new("SessionEnd", HookPoint::SessionEnd),
     HookEvent::new("BeforeAgent", HookPoint::Prompt),
-    HookEvent::new("AfterAgent", HookPoint::TurnEnd),
+    HookEvent::new("AfterAgent", HookPoint::TurnEnd).with_timeout(TURN_END_TIMEOUT),
     HookEvent::new("BeforeModel", HookPoint::BeforeModel),
     HookEvent::new("BeforeTool", HookPoint::BeforeTool),
     HookEvent::new("AfterTool", HookPoint::AfterTool),
@@ -155,6 +155,7 @@ impl HookProtocol for GeminiHooks {
             (HookPoint::SessionStart | HookPoint::Prompt | HookPoint::AfterTool, _) => {
                 reply.context_text().map(context)
             }
+            (HookPoint::TurnEnd, None) => reply.continuation.map(|text| json!({ "decision": "deny", "reason": text })),
             (HookPoint::SessionEnd, _) => reply.person.map(|text| json!({ "systemMessage": text })),
             _ => None,
         }

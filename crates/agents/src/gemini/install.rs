@@ -3,15 +3,19 @@
 //! `AfterModel` is not registered: it fires for every chunk of a streamed response.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::ID;
 use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
-    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, Scope, add_entries, hook_command,
-    remove_entries,
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, Scope, add_entries, entry_timeout,
+    hook_command, remove_entries,
 };
 use crate::spec::HookEvent;
+
+/// How long the agent waits for a hook without a timeout, in milliseconds.
+const DEFAULT_TIMEOUT: u64 = 60_000;
 
 /// Installs the hooks.
 #[derive(Debug)]
@@ -31,6 +35,10 @@ impl HookInstaller for GeminiInstaller {
         let entry = |event: &HookEvent| HookEntry { event: event.name, value: hooks[event.name][0].clone() };
         let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         add_entries(context, settings(context), ID, &[], &entries)
+    }
+
+    fn installed_timeout(&self, context: &InstallContext<'_>, event: &str) -> Option<Duration> {
+        entry_timeout(context, &settings(context), ID, event, DEFAULT_TIMEOUT).map(Duration::from_millis)
     }
 
     fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {

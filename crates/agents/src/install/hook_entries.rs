@@ -71,7 +71,8 @@ pub(crate) fn entry_timeout(
     let document = JsoncDocument::new(&context.text(path).ok()??).ok()?;
     let entries = document.get(&["hooks", event])?;
     let ours = entries.as_array()?.iter().find(|entry| is_belay_entry(entry, agent))?;
-    Some(ours.pointer("/hooks/0/timeout").and_then(Value::as_u64).unwrap_or(default))
+    let timeout = ours.pointer("/hooks/0/timeout").or_else(|| ours.get("timeoutSec"));
+    Some(timeout.and_then(Value::as_u64).unwrap_or(default))
 }
 
 /// The id of our plugin.

@@ -23,6 +23,8 @@ pub static SPEC: AgentSpec = AgentSpec {
     hooks: Some(&HookSpec {
         events: hook::EVENTS,
         protocol: &hook::OpencodeHooks,
+        // `opencode run` ends before it could continue.
+        continuation: None,
         installer: &install::OpencodeInstaller,
         silent_hint: NEW_SESSION_HINT,
     }),

@@ -1,7 +1,9 @@
 //! The specification of Qwen Code.
 
 use super::{ID, headless, hook, install, launch, transcript, wire};
-use crate::spec::{AgentSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project};
+use crate::spec::{
+    AgentSpec, ContinuationSpec, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
+};
 
 /// Qwen Code.
 pub static SPEC: AgentSpec = AgentSpec {
@@ -23,6 +25,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     hooks: Some(&HookSpec {
         events: hook::EVENTS,
         protocol: &hook::PROTOCOL,
+        continuation: Some(ContinuationSpec::new(None)),
         installer: &install::QwenInstaller,
         silent_hint: NEW_SESSION_HINT,
     }),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use belay_agents::hook::HookReply;
+use belay_agents::hook::{HookPoint, HookReply};
 use belay_core::{Event, Verdict};
 
 use crate::support::{recorded, verdicts};
@@ -30,13 +30,16 @@ fn every_recorded_payload_is_understood_and_answered() {
             writeln!(text, "{name}: {}", if answer.is_empty() { "(nothing)" } else { &answer }).expect("text");
         };
         for (name, verdict) in &verdicts() {
-            say(name, HookReply { verdict, context: None, person: None });
+            say(name, HookReply { verdict, ..HookReply::ALLOW });
         }
-        say("person", HookReply { verdict: &Verdict::Go, context: None, person: Some("PERSON: 3 calls.") });
-        say(
-            "context",
-            HookReply { verdict: &Verdict::Go, context: Some("CONTEXT: the session before you looped."), person: None },
-        );
+        say("person", HookReply { person: Some("PERSON: 3 calls."), ..HookReply::ALLOW });
+        say("context", HookReply { context: Some("CONTEXT: the session before you looped."), ..HookReply::ALLOW });
+        if parsed.point == HookPoint::TurnEnd {
+            say("continuation", HookReply { continuation: Some("CONTINUATION: go on."), ..HookReply::ALLOW });
+            let hold =
+                verdicts().into_iter().find(|(_, verdict)| matches!(verdict, Verdict::Hold { .. })).expect("a hold");
+            say("held", HookReply { verdict: &hold.1, continuation: Some("CONTINUATION: go on."), ..HookReply::ALLOW });
+        }
         insta::assert_snapshot!(format!("{}__{}", recorded.agent, recorded.name), text);
     }
 }

@@ -125,7 +125,12 @@ fn damaged_payloads_never_hold_an_agent_back() {
                     parsed.event,
                     &protocol.encode_bytes(
                         &parsed,
-                        &HookReply { verdict, context: Some("read this"), person: Some("and you this") },
+                        &HookReply {
+                            verdict,
+                            context: Some("read this"),
+                            person: Some("and you this"),
+                            continuation: Some("go on"),
+                        },
                     ),
                 );
             }
@@ -140,8 +145,7 @@ fn whole_payloads_can_be_held_back_where_it_matters() {
     for recorded in recorded() {
         use belay_agents::hook::HookPoint::{BeforeModel, BeforeTool, Permission, Prompt};
         let parsed = recorded.parsed();
-        let answer =
-            recorded.protocol().encode_bytes(&parsed, &HookReply { verdict: hold, context: None, person: None });
+        let answer = recorded.protocol().encode_bytes(&parsed, &HookReply { verdict: hold, ..HookReply::ALLOW });
         let held = check(&recorded.agent, parsed.event, &answer);
         let matters = matches!(parsed.point, BeforeTool | BeforeModel | Permission)
             || parsed.point == Prompt && recorded.agent != "opencode";

@@ -290,6 +290,54 @@ fn a_permission_hook_that_ends_before_an_answer_is_reported_with_approvals_on() 
 }
 
 #[test]
+fn a_hook_that_the_agent_ends_too_early_is_reported_at_every_point() {
+    for (agent, program_name, file, (timeout, short), finding) in [
+        (
+            "claude-code",
+            "claude",
+            ".claude/settings.json",
+            ("150", "10"),
+            "Claude Code ends its Stop hook after 10 s, but Belay may need 2 min",
+        ),
+        (
+            "codex",
+            "codex",
+            ".codex/hooks.json",
+            ("86400", "60"),
+            "Codex ends its PreToolUse hook after 1 min, but Belay may need 24.0 h",
+        ),
+        (
+            "copilot",
+            "copilot",
+            ".copilot/hooks/belay.json",
+            ("150", "10"),
+            "Copilot CLI ends its agentStop hook after 10 s, but Belay may need 2 min",
+        ),
+        (
+            "gemini",
+            "gemini",
+            ".gemini/settings.json",
+            ("150000", "10000"),
+            "Gemini CLI ends its AfterAgent hook after 10 s, but Belay may need 2 min",
+        ),
+    ] {
+        let world = here().without_autostart();
+        program(&world, program_name, "echo 2.1.325");
+        assert_eq!(world.run(&["init", "--yes", "--agent", agent]).code, Some(0));
+        let path = world.path(&format!("home/{file}"));
+        let settings = std::fs::read_to_string(&path).unwrap();
+        assert!(settings.contains(timeout), "{settings}");
+        std::fs::write(&path, settings.replace(timeout, short)).unwrap();
+        let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
+        let row = rows.as_array().unwrap().iter().find(|row| row["check"] == "hooks").unwrap().clone();
+        assert_eq!(
+            (row["finding"].as_str(), row["fix"].as_str()),
+            (Some(finding), Some(&*format!("belay init --agent {agent}")))
+        );
+    }
+}
+
+#[test]
 fn a_webhook_that_cannot_work_is_found() {
     let rows = |vars: &[(&str, &str)]| {
         let world = vars.iter().fold(here(), |world, (name, value)| world.var(name, value));

@@ -1,15 +1,22 @@
 //! The record of an installation: the changed files and their original content.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use belay_agents::hook::HookPoint;
 use belay_agents::install::{BelayCommand, Scope};
+use belay_agents::spec::HookEvent;
 use belay_config::Paths;
 use belay_core::{Digest, Timestamp};
 use belay_fs::FileMode;
 use serde::{Deserialize, Serialize};
 
 use super::{InstallerError, name_of};
+
+/// What earlier versions, which did not record timeouts, installed for hooks that do not wait.
+const UNRECORDED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The installation of one agent's hooks in one scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +32,9 @@ pub struct InstallRecord {
     /// The options that they pass it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// How long the agent waits for each hook, in seconds, by the event's name. Earlier versions did not record it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub timeouts: BTreeMap<String, u64>,
     pub files: Vec<SavedFile>,
     /// Directories created for the files, innermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -55,6 +65,7 @@ impl InstallRecord {
             at: Timestamp::UNKNOWN,
             belay: String::new(),
             options: Vec::new(),
+            timeouts: BTreeMap::new(),
             files: Vec::new(),
             dirs: Vec::new(),
         }
@@ -80,6 +91,16 @@ impl InstallRecord {
 
     pub fn scope(&self) -> Scope {
         if self.project.is_some() { Scope::Project } else { Scope::User }
+    }
+
+    /// How long the agent waits for the installed hook of an event.
+    fn timeout_of(&self, event: &HookEvent) -> Duration {
+        match self.timeouts.get(event.name) {
+            Some(seconds) => Duration::from_secs(*seconds),
+            // Before timeouts were recorded, only permission hooks waited for something.
+            None if event.point == HookPoint::Permission || event.name == "permission.asked" => event.timeout,
+            None => event.timeout.min(UNRECORDED_TIMEOUT),
+        }
     }
 
     fn read(path: &Path) -> Option<Self> {
@@ -130,6 +151,20 @@ impl InstallRecord {
     }
 }
 
+/// How long an agent waits for the hook of an event, as it is installed for the user and for the project of `cwd`. A hook
+/// that was not installed with a record, such as that of a plugin or of one run, has the timeout of this version.
+pub fn installed_timeout(paths: &Paths, agent: &str, event: &HookEvent, cwd: Option<&Path>) -> Duration {
+    let applies = |record: &InstallRecord| {
+        let project = record.project.as_deref();
+        record.agent == agent && project.is_none_or(|project| cwd.is_some_and(|cwd| cwd.starts_with(project)))
+    };
+    let records = InstallRecord::all(paths).into_iter().filter(applies);
+    records.map(|record| record.timeout_of(event)).min().unwrap_or(event.timeout)
+}
+
 fn dir(paths: &Paths) -> PathBuf {
     paths.state().join("installed")
 }
+
+#[cfg(test)]
+mod tests;

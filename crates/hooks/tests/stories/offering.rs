@@ -18,7 +18,7 @@ struct Host(RefCell<Vec<HookOffer>>);
 impl HookHost for Host {
     fn offer(&self, offer: HookOffer) -> Option<HookTicket> {
         self.0.borrow_mut().push(offer);
-        Some(HookTicket { id: "t1".to_owned(), wait_ms: 1 })
+        Some(HookTicket { id: "t1".to_owned(), wait_ms: 1, repeat: false })
     }
 }
 
@@ -66,11 +66,11 @@ fn an_offer_knows_how_long_its_agent_waits_also_under_another_agents_names() {
     let mut scene = Scene::new();
     let copilot = json!({ "sessionId": "s1", "stopReason": "end_turn" });
     let offer = offered(&mut scene, "copilot", "agentStop", copilot).unwrap();
-    assert_eq!((offer.point, offer.timeout), (HookPoint::TurnEnd, Duration::from_secs(10)));
+    assert_eq!((offer.point, offer.event.timeout), (HookPoint::TurnEnd, Duration::from_secs(150)));
     let asks = json!({ "sessionID": "s1", "callID": "c1", "permission": "bash make", "tool": "bash",
         "args": { "command": "make" } });
     let offer = offered(&mut scene, "opencode", "permission.asked", asks).unwrap();
-    assert_eq!(offer.timeout, Duration::from_secs(600));
+    assert_eq!(offer.event.timeout, Duration::from_secs(600));
 }
 
 #[test]

@@ -29,15 +29,17 @@ fn parse(agent: &str, payload: &Value) -> Option<HookOffer> {
     assert!(!parsed.events.is_empty(), "the agent asks");
     let permission = Some(parsed.permission.take()?);
     let (session, cwd, point) = (parsed.session.clone().unwrap(), parsed.cwd.clone(), parsed.point);
-    let timeout = hooks.event_of(&parsed).unwrap().timeout;
+    let event = hooks.event_of(&parsed).unwrap();
     let (hook, encoder) = ("h1".to_owned(), HookEncoder::new(hooks.protocol, &parsed));
-    Some(HookOffer { session, hook, point, permission, cwd, at, timeout, ci: false, encoder })
+    Some(HookOffer { session, hook, point, permission, cwd, at, event, ci: false, encoder })
 }
 
 fn approvals() -> (Arc<Tickets>, Approvals) {
     let tickets = Arc::<Tickets>::default();
     (Arc::clone(&tickets), Approvals::new(tickets))
 }
+
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 fn config(wait: &str) -> ApprovalsConfig {
     ApprovalsConfig { enabled: true, wait: wait.parse().unwrap() }
@@ -52,7 +54,7 @@ fn shown_of(agent: &str, payload: &Value) -> Option<String> {
     let offer = parse(agent, payload)?;
     let (tickets, approvals) = approvals();
     let root = offer.session.clone();
-    let ticket = approvals.offer(offer, root, &config("60s"))?;
+    let ticket = approvals.offer(offer, root, TIMEOUT, &config("60s"))?;
     let _hook = tickets.take(&ticket.id).unwrap();
     let [view] = &approvals.pending()[..] else { panic!("one prompt") };
     Some(view.text.clone())
@@ -261,7 +263,7 @@ fn the_offer_names_session_tool_and_directory_as_they_are() {
     payload["cwd"] = json!("/w/API_KEY=hunter2;x\nrm");
     let offer = parse("claude-code", &payload).unwrap();
     let (tickets, approvals) = approvals();
-    let ticket = approvals.offer(offer, SessionKey::new("claude-code", "s1"), &config("60s")).unwrap();
+    let ticket = approvals.offer(offer, SessionKey::new("claude-code", "s1"), TIMEOUT, &config("60s")).unwrap();
     let _hook = tickets.take(&ticket.id).unwrap();
     let view = approvals.pending().remove(0);
     assert_eq!(view.session, SessionKey::new("claude-code", "s1").to_string());
@@ -271,17 +273,24 @@ fn the_offer_names_session_tool_and_directory_as_they_are() {
 #[test]
 fn a_hook_is_not_made_to_wait_without_a_person_or_time() {
     let payload = prompt_payload("claude-code", "Bash", &json!({ "command": "ls" }));
-    let ticket = |change: fn(&mut HookOffer), config: &ApprovalsConfig| {
+    let offer = |change: fn(&mut HookOffer), timeout, config: &ApprovalsConfig| {
         let mut offer = parse("claude-code", &payload).unwrap();
         change(&mut offer);
         let root = offer.session.clone();
-        approvals().1.offer(offer, root, config)
+        approvals().1.offer(offer, root, timeout, config)
     };
+    let ticket = |change, config: &_| offer(change, TIMEOUT, config);
     let wait = ticket(|_| {}, &config("60s")).unwrap().wait_ms;
     assert!((59_000..=60_000).contains(&wait), "{wait}");
-    let short = ticket(|offer| offer.timeout = Duration::from_secs(10), &config("60s")).unwrap();
+    let short = offer(|_| {}, Duration::from_secs(10), &config("60s")).unwrap();
     assert!((4_000..=5_000).contains(&short.wait_ms), "it ends before the agent gives the hook up");
-    assert_eq!(ticket(|offer| offer.timeout = TIMEOUT_MARGIN, &config("60s")), None);
+    assert_eq!(offer(|_| {}, TIMEOUT_MARGIN, &config("60s")), None);
+    fn ago(seconds: u64) -> belay_core::Timestamp {
+        belay_clock::now() - Duration::from_secs(seconds)
+    }
+    let again = ticket(|offer| offer.at = ago(585), &config("60s")).unwrap();
+    assert!((9_000..=10_000).contains(&again.wait_ms), "the agent has waited for most of its time: {again:?}");
+    assert_eq!(ticket(|offer| offer.at = ago(595), &config("60s")), None);
     assert_eq!(ticket(|offer| offer.ci = true, &config("60s")), None, "in continuous integration");
     assert_eq!(ticket(|offer| offer.permission = None, &config("60s")), None, "nothing is asked");
     assert_eq!(ticket(|_| {}, &ApprovalsConfig { enabled: false, ..config("60s") }), None);

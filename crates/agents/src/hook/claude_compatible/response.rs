@@ -58,6 +58,10 @@ impl Capabilities {
             (HookPoint::SessionStart | HookPoint::Prompt | HookPoint::AfterTool | HookPoint::AfterBatch, _) => {
                 insert("hookSpecificOutput", specific(&[("additionalContext", reply.context_text()?.into())]));
             }
+            (HookPoint::TurnEnd, None) => {
+                insert("decision", "block".into());
+                insert("reason", reply.continuation?.into());
+            }
             (HookPoint::SessionEnd, _) => {
                 insert("systemMessage", reply.person?.into());
             }

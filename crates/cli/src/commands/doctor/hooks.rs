@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use belay_agents::hook::HookPoint;
 use belay_agents::install::{BelayCommand, FileChange, InstallContext, Scope};
-use belay_agents::spec::HookSpec;
+use belay_agents::spec::{HookEvent, HookSpec};
 use belay_agents::{AgentSpec, UserDirs, find};
 use belay_clock::now;
 use belay_config::Strictness;
@@ -66,7 +66,7 @@ fn row(context: &Context, dirs: &UserDirs, record: &InstallRecord) -> Option<Che
     };
     let belay = BelayCommand { program: record.belay.clone(), options };
     let setting = InstallContext { dirs, scope: record.scope(), project: &project, belay: &belay, read: &read };
-    if let Some(finding) = short_permission_hook(context, hooks, &setting, &name) {
+    if let Some(finding) = short_hook(context, hooks, &setting, &name) {
         return Some(CheckResult::warning(CHECK, finding).fix(again));
     }
     match hooks.installer.install(&setting) {
@@ -90,16 +90,24 @@ fn row(context: &Context, dirs: &UserDirs, record: &InstallRecord) -> Option<Che
     Some(check_activity(context, dirs, hooks, agent, &name, record))
 }
 
+/// A hook that the agent ends before Belay is done with it.
+fn short_hook(context: &Context, hooks: &HookSpec, setting: &InstallContext<'_>, name: &str) -> Option<String> {
+    hooks.events.iter().find_map(|event| {
+        let installed = hooks.installer.installed_timeout(setting, event.name)?;
+        match event.point {
+            HookPoint::Permission => short_permission_hook(context, event, installed, name),
+            _ if installed >= event.timeout => None,
+            _ => {
+                let (ends, needed) = (format::duration(installed), format::duration(event.timeout));
+                Some(format!("{name} ends its {} hook after {ends}, but Belay may need {needed}", event.name))
+            }
+        }
+    })
+}
+
 /// Approvals are on, but the agent ends the permission hook before a person may answer.
-fn short_permission_hook(
-    context: &Context,
-    hooks: &HookSpec,
-    setting: &InstallContext<'_>,
-    name: &str,
-) -> Option<String> {
+fn short_permission_hook(context: &Context, event: &HookEvent, installed: Duration, name: &str) -> Option<String> {
     let approvals = context.config(Strictness::Lenient, &[]).ok()?.config.approvals;
-    let event = hooks.events.iter().find(|event| event.point == HookPoint::Permission)?;
-    let installed = hooks.installer.installed_timeout(setting, event.name)?;
     // Without a limit, a prompt is offered for as long as the agent waits.
     let wait = approvals.wait.get().unwrap_or(Duration::MAX);
     let needed = wait.saturating_add(belay_server::TIMEOUT_MARGIN).min(event.timeout);

@@ -32,7 +32,7 @@ fn offer(command: &str) -> HookOffer {
         permission: Some(prompt),
         cwd: None,
         at: now(0),
-        timeout: Duration::from_secs(600),
+        event: hooks.event_of(&parsed).unwrap(),
         ci: false,
         encoder: HookEncoder::new(hooks.protocol, &parsed),
     }
