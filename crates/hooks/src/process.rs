@@ -5,23 +5,26 @@
 
 mod hold;
 mod payload;
+mod ticket;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use belay_agents::hook::HookPoint;
 use belay_config::{DiagnosticSink, DurationSetting, EnvSnapshot, Loader, PathArgs, Paths, Strictness};
 use belay_core::Timestamp;
 use belay_engine::{Engine, SpoolDir};
 use belay_ipc::{Client, ClientError, HookRequest, HookResponse, HookTicket};
 
 use crate::daemon_autostart::StartedBy;
-use crate::handler::{HookState, handle_hook};
+use crate::handler::{HookHost, HookOffer, HookState, handle_hook};
 use crate::hook_log;
 use crate::local_facts::agent_process::write_to_stderr_of;
+use ticket::HookCall;
 
 const HELP: &str = "\
 Called by an agent's hooks, not by people: reads the agent's JSON on standard input and responds in
@@ -44,9 +47,6 @@ const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Maximum of `BELAY_HOOK_TIMEOUT`; a decision in-process must still fit into [`DECISION_TIMEOUT`].
 const MAX_REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How much longer than the wait the resident process may take to report its end.
-const ANSWER_GRACE: Duration = Duration::from_secs(2);
 
 /// How long a decision may take. Agents give some hooks a day, so that they can wait for a person.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -74,16 +74,19 @@ pub fn run(args: &HookArgs) {
     let log = |problem: &str| hook_log::append(&paths.logs(), now, &args.agent, problem);
     log_suspicious_variables(&paths, now, &args.agent, &suspicious);
     let watchdog = hold::Watchdog::arm(DECISION_TIMEOUT);
-    match catch_unwind(AssertUnwindSafe(|| respond(args, &env, &paths, now, &log))) {
+    let response = AssertUnwindSafe(|| {
+        let decided = decide(args, env, &paths, now, &log);
+        watchdog.disarm();
+        decided.map(Decided::await_answer).unwrap_or_default()
+    });
+    match catch_unwind(response) {
         Ok(response) => {
-            watchdog.disarm();
             if let Some(session) = &response.wait_for
                 && hold::wait_until_released(&paths, session) == hold::WaitEnd::Released
             {
                 return;
             }
-            let answer = response.ticket.as_ref().and_then(|ticket| await_answer(&paths, ticket));
-            print(answer.as_deref().unwrap_or(&response.stdout).as_bytes());
+            print(response.stdout.as_bytes());
             if let Some(pid) = response.stderr_of {
                 write_to_stderr_of(pid, &response.reason);
             }
@@ -152,12 +155,36 @@ fn log_suspicious_variables(paths: &Paths, now: Timestamp, agent: &str, names: &
     }
 }
 
-fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, log: &dyn Fn(&str)) -> HookResponse {
+/// A call and the decision about it.
+struct Decided<'a> {
+    call: HookCall<'a>,
+    response: HookResponse,
+    /// The resident process ended while it had the call, and this process cannot do what it would have done: make the
+    /// agent wait for an answer.
+    is_incomplete: bool,
+}
+
+impl Decided<'_> {
+    fn await_answer(self) -> HookResponse {
+        let Self { call, response, is_incomplete } = self;
+        let again = if is_incomplete { call.repeat() } else { None };
+        call.await_ticket(again.unwrap_or(response))
+    }
+}
+
+/// Decides about the call on standard input; `None` if there is none.
+fn decide<'a>(
+    args: &'a HookArgs,
+    env: EnvSnapshot,
+    paths: &Paths,
+    now: Timestamp,
+    log: &dyn Fn(&str),
+) -> Option<Decided<'a>> {
     let payload = match payload::read_bounded(std::io::stdin().lock()) {
         Ok(payload) => payload,
         Err(error) => {
             log(&format!("cannot read the payload; the agent continues: {error}"));
-            return HookResponse::default();
+            return None;
         }
     };
     let request = HookRequest {
@@ -172,40 +199,48 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, lo
         run: env.text("BELAY_SESSION").map(str::to_owned),
     };
     let ask = |paths: &Paths| {
-        let client = Client::connect_with_deadline(paths, request_timeout(env));
+        let client = Client::connect_with_deadline(paths, request_timeout(&env));
         client.and_then(|mut client| client.hook(&request))
     };
     let asked = ask(paths);
+    let answered = |env, paths, request, response| {
+        Some(Decided { call: HookCall { args, env, paths, request }, response, is_incomplete: false })
+    };
     if let Ok(response) = asked {
-        return response;
+        return answered(env, paths.clone(), request, response);
     }
     // Looking the home directory up takes time, so it is done only now. The socket may be there, and the search for a
     // project's configuration ends there.
-    let env = &env.clone().with_home_of_user();
-    let found = &Paths::resolve_with(env, &args.paths).unwrap_or_else(|_| paths.clone());
-    let may_listen_there = found.runtime_socket() != paths.runtime_socket();
-    let paths = found;
+    let env_with_home = env.clone().with_home_of_user();
+    let found = Paths::resolve_with(&env_with_home, &args.paths).unwrap_or_else(|_| paths.clone());
     let absent = match asked {
-        Err(ClientError::NotRunning(_)) if may_listen_there => ask(paths),
+        Err(ClientError::NotRunning(_)) if found.runtime_socket() != paths.runtime_socket() => ask(&found),
         asked => asked,
     };
-    let absent = match absent {
-        Ok(response) => return response,
-        Err(ClientError::NotRunning(_)) => true,
-        Err(error) => {
-            log(&format!("the hook decided in-process: {error}"));
-            false
-        }
+    let (env, paths) = (env_with_home, found);
+    let error = match absent {
+        Ok(response) => return answered(env, paths, request, response),
+        Err(error) => error,
     };
-    decide_in_process(env, paths, &request, absent.then_some(args), log)
+    let is_absent = matches!(error, ClientError::NotRunning(_));
+    if !is_absent {
+        log(&format!("the hook decided in-process: {error}"));
+    }
+    let host = OfferRecorder::default();
+    let response = decide_in_process(&env, &paths, &request, is_absent.then_some(args), &host, log);
+    let is_incomplete = !is_absent && error.is_gone() && host.0.get();
+    Some(Decided { call: HookCall { args, env, paths, request }, response, is_incomplete })
 }
 
-/// Awaits the answer of a ticket: what the hook prints. After any fault, and without an answer, the hook says nothing.
-fn await_answer(paths: &Paths, ticket: &HookTicket) -> Option<String> {
-    // The agent waits anyway: a busy machine must not lose the ticket.
-    let mut client = Client::connect(paths, MAX_REQUEST_TIMEOUT).ok()?;
-    client.set_timeout(Duration::from_millis(ticket.wait_ms) + ANSWER_GRACE);
-    client.await_answer(&ticket.id).ok().map(|answer| answer.stdout).filter(|stdout| !stdout.is_empty())
+/// Notices whether a resident process might make the hook wait, other than for a message that can come later as well.
+#[derive(Default)]
+struct OfferRecorder(Cell<bool>);
+
+impl HookHost for OfferRecorder {
+    fn offer(&self, offer: HookOffer) -> Option<HookTicket> {
+        self.0.set(offer.point != HookPoint::AfterTool);
+        None
+    }
 }
 
 /// `BELAY_HOOK_TIMEOUT` within its bounds. An invalid value means the default: a hook reports nothing to the agent.
@@ -221,26 +256,20 @@ fn decide_in_process(
     paths: &Paths,
     request: &HookRequest,
     absent: Option<&HookArgs>,
+    host: &dyn HookHost,
     log: &dyn Fn(&str),
 ) -> HookResponse {
     // Fails in a read-only home, where a stored pause still applies.
     if let Err(error) = paths.create() {
         log(&format!("cannot use the state directory: {error}"));
     }
-    if let Some(args) = absent {
-        let mut loader = Loader::new(paths, env).strictness(Strictness::Lenient);
-        if let Some(cwd) = &request.cwd {
-            loader = loader.from_dir(cwd);
-        }
-        // An invalid configuration does not prevent supervision.
-        match loader.load().map(|loaded| loaded.config.hooks) {
-            Ok(hooks) if hooks.autostart => start_resident(env, paths, args, hooks.idle_exit),
-            Ok(_) => {}
-            Err(_) => start_resident(env, paths, args, DEFAULT_IDLE_EXIT),
-        }
+    if let Some(args) = absent
+        && let Some(idle) = autostart_idle(env, paths, request.cwd.as_deref())
+    {
+        start_resident(env, paths, args, idle);
     }
     let engine = RefCell::new(belay_engine::open_for_hook(paths, env, config_problem_log(paths.logs())));
-    let response = handle_hook(&HookState::default(), &engine, request, &());
+    let response = handle_hook(&HookState::default(), &engine, request, host);
     let fault = engine.borrow().health().fault;
     match fault {
         Some(fault) => save_events(&engine, &fault.problem, log),
@@ -263,6 +292,19 @@ fn save_events(engine: &RefCell<Engine>, problem: &str, log: &dyn Fn(&str)) {
 /// Writes problems of the configuration to `hook.log`, for processes whose output no person reads.
 pub fn config_problem_log(logs: PathBuf) -> DiagnosticSink {
     Box::new(move |note| hook_log::append_once(&logs, belay_clock::now(), "configuration", &note.to_string()))
+}
+
+/// After which idle time a resident process exits that a hook starts; `None` if hooks start none. An invalid
+/// configuration does not prevent supervision.
+fn autostart_idle(env: &EnvSnapshot, paths: &Paths, cwd: Option<&str>) -> Option<DurationSetting> {
+    let mut loader = Loader::new(paths, env).strictness(Strictness::Lenient);
+    if let Some(cwd) = cwd {
+        loader = loader.from_dir(cwd);
+    }
+    match loader.load().map(|loaded| loaded.config.hooks) {
+        Ok(hooks) => hooks.autostart.then_some(hooks.idle_exit),
+        Err(_) => Some(DEFAULT_IDLE_EXIT),
+    }
 }
 
 fn start_resident(env: &EnvSnapshot, paths: &Paths, args: &HookArgs, idle: DurationSetting) {

@@ -51,6 +51,16 @@ impl ClientError {
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::TimedOut)
     }
+
+    /// Whether there is no resident process any more: none listens, or it has closed the connection.
+    pub fn is_gone(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        match self {
+            Self::NotRunning(_) => true,
+            Self::Io(error) => matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe),
+            _ => false,
+        }
+    }
 }
 
 /// How long requests may take.

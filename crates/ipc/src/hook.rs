@@ -67,6 +67,9 @@ pub struct HookTicket {
     pub id: String,
     /// How long to wait, in milliseconds.
     pub wait_ms: u64,
+    /// If the resident process ends meanwhile, the hook starts the next one and sends the same call again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeat: bool,
 }
 
 #[cfg(test)]
@@ -75,13 +78,15 @@ mod tests {
 
     #[test]
     fn a_ticket_is_understood_by_earlier_and_later_versions() {
-        let ticket = Some(HookTicket { id: "apr-1".to_owned(), wait_ms: 7 });
+        let ticket = Some(HookTicket { id: "apr-1".to_owned(), wait_ms: 7, repeat: true });
         let response = HookResponse { ticket, ..HookResponse::default() };
         let sent = serde_json::to_string(&response).unwrap();
-        assert_eq!(sent, r#"{"approval":{"id":"apr-1","wait_ms":7}}"#);
+        assert_eq!(sent, r#"{"approval":{"id":"apr-1","wait_ms":7,"repeat":true}}"#);
         for name in ["approval", "ticket"] {
             let received = sent.replace("approval", name);
             assert_eq!(serde_json::from_str::<HookResponse>(&received).unwrap(), response);
         }
+        let earlier: HookResponse = serde_json::from_str(r#"{"approval":{"id":"apr-1","wait_ms":7}}"#).unwrap();
+        assert!(!earlier.ticket.unwrap().repeat, "an earlier resident process does not expect the call again");
     }
 }

@@ -311,6 +311,7 @@ async fn serve(
         }
     };
     let (served, ()) = tokio::join!(http::serve(listeners, shared, relay), signals);
+    shared.tickets.close().await;
     Ok(served?)
 }
 

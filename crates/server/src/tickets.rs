@@ -28,6 +28,10 @@ const MAX_UNAWAITED: Duration = Duration::from_secs(10);
 /// How much earlier than the agent's own timeout a wait ends.
 pub const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
 
+/// How long the connections of released hooks may take at shutdown, and how often that is checked.
+const MAX_CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_INTERVAL: Duration = Duration::from_millis(5);
+
 /// How a ticket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TicketEnd {
@@ -50,6 +54,10 @@ struct State {
     open: HashMap<String, Ticket>,
     /// How many were opened so far: the number of the last one.
     opened: u64,
+    /// How many connections wait.
+    waiting: usize,
+    /// No more are opened.
+    is_closed: bool,
 }
 
 struct Ticket {
@@ -103,7 +111,8 @@ impl Tickets {
         let (sender, receiver) = oneshot::channel();
         let replaced = {
             let mut state = lock(&self.0);
-            if state.open.len() >= MAX_OPEN && !state.open.contains_key(id) {
+            let is_full = state.open.len() >= MAX_OPEN && !state.open.contains_key(id);
+            if is_full || state.is_closed {
                 return None;
             }
             state.opened += 1;
@@ -121,7 +130,11 @@ impl Tickets {
             (replaced.on_end)(TicketEnd::Gone);
         }
         let wait = until.saturating_since(now);
-        Some(HookTicket { id: id.to_owned(), wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) })
+        Some(HookTicket {
+            id: id.to_owned(),
+            wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            repeat: true,
+        })
     }
 
     /// Answers a ticket: what the hook prints. `false` if it is not open any more, or has an answer.
@@ -154,7 +167,20 @@ impl Tickets {
         let mut state = lock(&self.0);
         let ticket = state.open.get_mut(id)?;
         let answer = ticket.receiver.take()?;
-        Some(Waiter { tickets: Arc::clone(self), number: ticket.number, answer, until: ticket.until })
+        let (number, until) = (ticket.number, ticket.until);
+        state.waiting += 1;
+        Some(Waiter { tickets: Arc::clone(self), number, answer, until })
+    }
+
+    /// Releases all hooks and lets their connections respond. Otherwise they would take the end of this process for a
+    /// crash.
+    pub(crate) async fn close(&self) {
+        lock(&self.0).is_closed = true;
+        self.end_if(|_, ticket| (!ticket.has_answer()).then_some(TicketEnd::Released));
+        let until = tokio::time::Instant::now() + MAX_CLOSING;
+        while lock(&self.0).waiting > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(CLOSE_INTERVAL).await;
+        }
     }
 
     /// Ends each ticket for which `end` returns how. Returns whether there was one.
@@ -215,6 +241,7 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         self.end(TicketEnd::Gone);
+        lock(&self.tickets.0).waiting -= 1;
     }
 }
 

@@ -53,5 +53,6 @@ mod trial;
 mod unwritable;
 mod upgrade;
 mod waiting;
+mod waiting_hooks;
 mod watchdog;
 mod world;
