@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use belay_clock::now;
-use belay_core::task::WorkspaceMode;
+use belay_core::task::{Journalled as _, WorkspaceMode};
 use belay_drive::workspace::Workspace;
 use belay_fs::repository::Repository;
 use belay_ipc::views::ReviewSummaryView;

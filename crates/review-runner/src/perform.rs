@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use belay_agents::AgentSpec;
 use belay_config::Config;
-use belay_core::task::Spend;
+use belay_core::task::{Spend, StepFailure};
 use belay_drive::environment::Environment;
 use belay_drive::limits::{AccountId, Limits};
 use belay_drive::workspace::Workspace;
@@ -103,7 +103,7 @@ pub(crate) fn recover(context: &StepContext) -> Performed {
 /// What the step has cost counts, also if its result cannot be used.
 fn crashed(error: &RunnerError, spend: Spend) -> Performed {
     let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
-    Performed::Finished { outcome: StepOutcome::Crashed { why: format!("{error}{hint}") }, spend }
+    Performed::Finished { outcome: StepOutcome::Failed(StepFailure::Crashed { why: format!("{error}{hint}") }), spend }
 }
 
 impl StepContext {

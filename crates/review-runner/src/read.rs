@@ -141,7 +141,7 @@ pub(crate) fn summary(dir: &TaskDir, filed: &FiledTask, task: &Task, journal: &[
         // Errors of agents and commands may hold secrets.
         status: Excerpt::new(&sentences::status(task)).as_str().to_owned(),
         attention: attention(&task.phase),
-        waiting: task.waiting.clone(),
+        waiting: task.waiting().cloned(),
         since: task.since,
         filed_at: filed.at,
         round: task.current_round().map_or(0, |round| round.number),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use belay_clock::now;
 use belay_config::Config;
 use belay_core::Timestamp;
+use belay_core::task::{Machine as _, Spend, StepFailure};
 use belay_core::wait::Awaited;
 use belay_drive::limits::{AccountId, Admission, MIN_LIMIT, Slot};
 use belay_review::task::{Next, Phase, Record, Step, StepOutcome, StepRun};
@@ -113,7 +114,7 @@ fn consider(
         Next::Start(run) => run,
         Next::WaitUntil(at) => return Ok(Some(at)),
         // Whoever lifts a pause does not know about the task.
-        Next::WaitForRecord if matches!(open.task.waiting, Some(Awaited::Pause { .. })) => {
+        Next::WaitForRecord if matches!(open.task.waiting(), Some(Awaited::Pause { .. })) => {
             return Ok(Some(now() + PAUSE_POLL_INTERVAL));
         }
         Next::WaitForRecord | Next::Ended => return Ok(None),
@@ -170,7 +171,7 @@ fn read_config<'c>(shared: &Shared, config: &'c mut Option<Config>) -> Result<&'
 
 /// Ends a wait whose reason is gone.
 fn end_wait(shared: &Shared, state: &State, id: &str, open: &mut OpenTask) -> Result<(), RunnerError> {
-    let is_over = match &open.task.waiting {
+    let is_over = match open.task.waiting() {
         Some(Awaited::Lock { .. }) => lock_holder(state, id, open.exclusive_dir()).is_none(),
         Some(Awaited::Pause { session, .. }) => !shared.host.is_held(session),
         // A limit that resets sooner is not recorded.
@@ -210,7 +211,7 @@ fn lock_holder(state: &State, id: &str, dir: Option<PathBuf>) -> Option<String> 
                 let open = lock(&entry.task);
                 // One that waits for the directory itself holds nothing, or two would wait for each other.
                 let has_begun = !matches!(open.task.phase, Phase::Queued) && !open.task.phase.is_final();
-                let waits = matches!(open.task.waiting, Some(Awaited::Lock { .. }));
+                let waits = matches!(open.task.waiting(), Some(Awaited::Lock { .. }));
                 has_begun && !waits && open.exclusive_dir().is_some_and(|other| overlaps(&other, &dir))
             }
         }
@@ -239,7 +240,7 @@ fn context(
         (Some(run), _) => run.clone(),
         (None, Some(running)) => {
             let (step, attempt) = (running.step.clone(), running.attempt);
-            StepRun { step, attempt, failures: 0, resume: None, reask: false }
+            StepRun { step, attempt, failures: 0, session: None }
         }
         (None, None) => return Err(RunnerError::Invalid("no step runs".to_owned())),
     };
@@ -265,7 +266,10 @@ fn round_used(open: &OpenTask) -> Duration {
     let Some(current) = open.task.current_round().map(|round| round.number) else { return Duration::ZERO };
     let millis = open.entries.iter().rev().map_while(|entry| match &entry.record {
         Record::Finished { step, .. } if round_of(step) != Some(current) => None,
-        Record::Finished { outcome: StepOutcome::TimedOut | StepOutcome::Crashed { .. }, .. } => Some(0),
+        Record::Finished {
+            outcome: StepOutcome::Failed(StepFailure::TimedOut) | StepOutcome::Failed(StepFailure::Crashed { .. }),
+            ..
+        } => Some(0),
         Record::Finished { spend, .. } => Some(spend.millis),
         _ => Some(0),
     });
@@ -303,8 +307,10 @@ fn start(
         // A panic must not leave the task in flight forever.
         let performed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| perform(&context)));
         let performed = performed.unwrap_or_else(|_| Performed::Finished {
-            outcome: StepOutcome::Crashed { why: "an internal error of Belay; see the log".to_owned() },
-            spend: belay_core::task::Spend::default(),
+            outcome: StepOutcome::Failed(StepFailure::Crashed {
+                why: "an internal error of Belay; see the log".to_owned(),
+            }),
+            spend: Spend::default(),
         });
         // Nothing of the attempt is left to be found by it.
         let _ = std::fs::remove_file(context.dir.marker(context.run.attempt));

@@ -19,7 +19,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use belay_core::Timestamp;
-use belay_core::task::Spend;
+use belay_core::task::{Journalled as _, Spend};
 use belay_fs::{FileMode, Links};
 use belay_ipc::views::{ArtifactView, ReviewSummaryView};
 use belay_review::Task;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every state may also be waiting (for a limit, a person, a lock, a paused session), and a person may cancel at any
-//! time. [`Task::apply`] takes one journal [`Record`] after the other; [`Task::next`] says what to do now.
+//! time. `apply` takes one journal [`Record`] after the other; `next` says what to do now (see [`belay_core::task`]).
 
 mod conclude;
 mod journal;
@@ -22,12 +22,12 @@ use std::collections::BTreeMap;
 
 use belay_core::Timestamp;
 use belay_core::session::Budget;
-use belay_core::task::Spend;
+use belay_core::task::{RecordOf, Spend, StepError, Steps};
 use belay_core::wait::Awaited;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use journal::{Answer, Decision, Record, StepOutcome, role};
+pub use journal::{Answer, Decision, Fact, StepOutcome, role};
 pub use round::{BuildStart, Built, Review, Round};
 pub use spec::{Role, SpecError, TaskSpec};
 pub use step::{ReviewKind, Step};
@@ -39,27 +39,13 @@ use crate::ledger::{IssueId, Ledger};
 pub struct Task {
     pub spec: TaskSpec,
     pub phase: Phase,
-    /// Why nothing runs although there is work to do.
-    pub waiting: Option<Awaited>,
     pub rounds: Vec<Round>,
     pub ledger: Ledger,
     /// Tokens and money by role.
     pub spent: BTreeMap<String, Spend>,
     /// When the phase began.
     pub since: Timestamp,
-    /// The step that runs.
-    running: Option<Running>,
-    /// The step that a person's decision ended, until it is known what it cost.
-    #[serde(default)]
-    abandoned: Option<Running>,
-    /// The step to run next, or the one that runs.
-    position: Step,
-    /// Steps that were started.
-    attempts: u32,
-    /// Failed attempts at the step.
-    failures: u32,
-    /// The agent's session, if the step continues one.
-    resume: Option<String>,
+    steps: Steps<Step>,
     /// The last output had no verdict; ask for the format only.
     reask: bool,
     /// Issues that a third reviewer decides on.
@@ -74,13 +60,11 @@ pub struct Task {
     offered_instructions: BTreeMap<String, String>,
 }
 
-/// A step that was started and has not finished.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
-    pub step: Step,
-    pub attempt: u32,
-    pub since: Timestamp,
-}
+/// A record of a task's journal.
+pub type Record = RecordOf<Task>;
+pub type Next = belay_core::task::Next<Step>;
+pub type Running = belay_core::task::Running<Step>;
+pub type StepRun = belay_core::task::StepRun<Step>;
 
 /// Where a task is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,44 +143,13 @@ pub enum Attention {
     },
 }
 
-/// What to do now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Start this step.
-    Start(StepRun),
-    /// Wait until the running step finishes.
-    Await(Step),
-    /// Ask again at this time.
-    WaitUntil(Timestamp),
-    /// Wait for a record: a lock is free, a session is resumed.
-    WaitForRecord,
-    /// Nothing more to do.
-    Ended,
-}
-
-/// How to run a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepRun {
-    pub step: Step,
-    /// Attempts that failed.
-    pub failures: u32,
-    /// Continue this session of the agent.
-    pub resume: Option<String>,
-    /// Ask for the verdict's format only.
-    pub reask: bool,
-    /// The number of this start among all of the task. Its records carry it.
-    pub attempt: u32,
-}
-
 /// Why a record does not fit the task. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RecordError {
-    #[error("the task is running {running}, so {wanted} cannot start")]
-    Busy { running: Step, wanted: Step },
-    #[error("the next step is {expected}, not {found}")]
-    OutOfOrder { expected: Step, found: Step },
-    #[error("{0} is not running, or was started again")]
-    NotRunning(Step),
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    #[error(transparent)]
+    Step(#[from] StepError<Step>),
     #[error("the budget is used up")]
     NoBudget,
     #[error("the task has ended")]
@@ -209,9 +162,6 @@ pub enum RecordError {
     WrongOutcome(Step),
 }
 
-/// Attempts at a step before the task gives up.
-const MAX_ATTEMPTS: u32 = 2;
-
 impl Task {
     /// A task that waits for a worker.
     pub fn new(spec: TaskSpec, at: Timestamp) -> Result<Self, SpecError> {
@@ -219,17 +169,11 @@ impl Task {
         Ok(Self {
             spec,
             phase: Phase::Queued,
-            waiting: None,
+            steps: Steps::new(Some(Step::Prepare)),
             rounds: Vec::new(),
             ledger: Ledger::default(),
             spent: BTreeMap::new(),
             since: at,
-            running: None,
-            abandoned: None,
-            position: Step::Prepare,
-            attempts: 0,
-            failures: 0,
-            resume: None,
             reask: false,
             disputed: Vec::new(),
             arbitrated: false,
@@ -238,31 +182,20 @@ impl Task {
         })
     }
 
-    /// What to do now.
-    pub fn next(&self, now: Timestamp) -> Next {
-        if self.phase.is_final() {
-            return Next::Ended;
-        }
-        if let Some(running) = &self.running {
-            return Next::Await(running.step.clone());
-        }
-        match &self.waiting {
-            Some(Awaited::Limit { until, .. }) if now < *until => return Next::WaitUntil(*until),
-            Some(Awaited::Lock { .. } | Awaited::Pause { .. }) => return Next::WaitForRecord,
-            Some(Awaited::Limit { .. }) | None => {}
-        }
-        Next::Start(StepRun {
-            step: self.position.clone(),
-            failures: self.failures,
-            resume: self.resume.clone(),
-            // Only a session that has reviewed can repeat its verdict; any other one reviews again.
-            reask: self.reask && self.resume.is_some(),
-            attempt: self.attempts.saturating_add(1),
-        })
+    /// The step that runs.
+    pub fn running(&self) -> Option<&Running> {
+        self.steps.running()
     }
 
-    pub fn running(&self) -> Option<&Running> {
-        self.running.as_ref()
+    /// Why nothing runs although there is work to do.
+    pub fn waiting(&self) -> Option<&Awaited> {
+        self.steps.waiting()
+    }
+
+    /// Whether the reviewer is asked for the format of its verdict only. Only a session that has reviewed can repeat its
+    /// verdict; any other one reviews again.
+    pub fn asks_for_format(&self) -> bool {
+        self.reask && self.steps.session().is_some()
     }
 
     /// The open issues that a third reviewer decides on.
@@ -305,16 +238,19 @@ impl Task {
     }
 
     fn end(&mut self, phase: Phase, at: Timestamp) {
-        self.running = None;
-        self.waiting = None;
+        self.steps.end_wait();
+        self.enter(phase, at);
+    }
+
+    /// Enters the phase of the next step.
+    fn enter_position(&mut self, at: Timestamp) {
+        let phase = self.steps.position().map_or(Phase::Preparing, Step::phase);
         self.enter(phase, at);
     }
 
     /// Continues with `step`, which has not been tried yet.
     fn go_to(&mut self, step: Step) {
-        self.position = step;
-        self.failures = 0;
-        self.resume = None;
+        self.steps.go_to(step);
         self.reask = false;
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use belay_clock::now;
 use belay_core::SessionKey;
 use belay_core::session::StateName;
-use belay_core::task::Spend;
+use belay_core::task::{Spend, StepFailure};
 use belay_drive::headless::{Ending, HeadlessResult};
 use belay_review::task::{Role, StepOutcome};
 
@@ -40,7 +40,7 @@ pub(super) fn run(context: &StepContext, turn: &AgentTurn<'_>) -> Result<AgentEn
     let workspace = context.workspace()?;
     let schema = turn.schema.map(|schema| write_schema(context, schema)).transpose()?;
     let known = known_agent(&turn.role.agent);
-    let resume = context.run.resume.as_deref().map(native_id);
+    let resume = context.run.session.as_deref().map(native_id);
     let command = AgentCommand {
         agent: &turn.role.agent,
         model: turn.role.model.as_deref(),
@@ -54,7 +54,7 @@ pub(super) fn run(context: &StepContext, turn: &AgentTurn<'_>) -> Result<AgentEn
         env: &env,
         belay: &context.belay,
     };
-    let resumed = context.run.resume.as_deref();
+    let resumed = context.run.session.as_deref();
     let before = resumed.and_then(|session| context.host.session_spend(session)).unwrap_or_default();
     let run = AgentRun::start(&command, &context.dir, context.run.attempt, before)?;
     wait(context, turn.role, run)
@@ -80,7 +80,10 @@ fn wait(context: &StepContext, role: &Role, run: AgentRun) -> Result<AgentEnd, R
         return Ok(AgentEnd::Ended(match is_adopted || context.cancel.is_set() {
             // The process died with the one that started it, at a reboot for example.
             true => Performed::Interrupted { spend },
-            false => Performed::Finished { outcome: StepOutcome::Crashed { why: last_line(&stderr) }, spend },
+            false => Performed::Finished {
+                outcome: StepOutcome::Failed(StepFailure::Crashed { why: last_line(&stderr) }),
+                spend,
+            },
         }));
     };
     let reported = Spend { millis: result.duration_ms, ..Spend::of_usage(result.usage, result.micros.unwrap_or(0)) };
@@ -111,30 +114,38 @@ fn charged(context: &StepContext, reported: Spend, session: Option<&str>, before
 fn not_finished(context: &StepContext, role: &Role, result: &HeadlessResult, spend: Spend) -> Performed {
     let session = result.session.clone();
     let outcome = match &result.ending {
-        Ending::Finished => StepOutcome::Crashed { why: "the agent finished without an answer".to_owned() },
-        Ending::Refused { why } => StepOutcome::Refused { why: why.clone() },
+        Ending::Finished => {
+            StepOutcome::Failed(StepFailure::Crashed { why: "the agent finished without an answer".to_owned() })
+        }
+        Ending::Refused { why } => StepOutcome::Failed(StepFailure::Refused { why: why.clone() }),
         Ending::Limited { message, until } => {
             let account = account(context, &role.agent);
             let until = context.limits.hit(&account, *until, message, now());
-            StepOutcome::Limited { account: account.to_string(), until, session }
+            StepOutcome::Failed(StepFailure::Limited { account: account.to_string(), until, session })
         }
         // A killed session stays killed.
-        Ending::Held { state: StateName::Killed, reason } => StepOutcome::Refused { why: reason.clone() },
+        Ending::Held { state: StateName::Killed, reason } => {
+            StepOutcome::Failed(StepFailure::Refused { why: reason.clone() })
+        }
         Ending::Held { reason, .. } => match session {
-            _ if is_over_budget(context, spend) => StepOutcome::OverBudget,
-            Some(session) => StepOutcome::Paused { session, reason: reason.clone() },
-            None => StepOutcome::Crashed { why: reason.clone() },
+            _ if is_over_budget(context, spend) => StepOutcome::Failed(StepFailure::OverBudget),
+            Some(session) => StepOutcome::Failed(StepFailure::Paused { session, reason: reason.clone() }),
+            None => StepOutcome::Failed(StepFailure::Crashed { why: reason.clone() }),
         },
-        Ending::TimedOut => StepOutcome::TimedOut,
+        Ending::TimedOut => StepOutcome::Failed(StepFailure::TimedOut),
         // A shutdown, or a person's decision that the task knows already.
         Ending::Cancelled if context.cancel.is_set() => return Performed::Interrupted { spend },
-        Ending::Cancelled => StepOutcome::Crashed { why: "someone ended the agent's process".to_owned() },
+        Ending::Cancelled => {
+            StepOutcome::Failed(StepFailure::Crashed { why: "someone ended the agent's process".to_owned() })
+        }
         Ending::Crashed { status, signal, last_output } => {
             let how = match (signal, status) {
                 (Some(signal), _) => format!("killed by signal {signal}"),
                 (None, status) => format!("failed with status {}", status.unwrap_or(1)),
             };
-            StepOutcome::Crashed { why: format!("{} {how}: {}", role.agent, last_line(last_output)) }
+            StepOutcome::Failed(StepFailure::Crashed {
+                why: format!("{} {how}: {}", role.agent, last_line(last_output)),
+            })
         }
     };
     Performed::Finished { outcome, spend }

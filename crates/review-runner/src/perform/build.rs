@@ -16,11 +16,11 @@ pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
     let workspace = context.workspace()?;
     let round = current_round(context)?;
     // A session that goes on finds its own edits; any other attempt begins where the round began.
-    if context.run.resume.is_none() {
+    if context.run.session.is_none() {
         start_tree(context, &workspace, round)?;
     }
     let gate_output = previous_gate_output(context, round);
-    let resumes = context.run.resume.is_some();
+    let resumes = context.run.session.is_some();
     let prompt = prompts::work(&context.prompts()?, &context.task, resumes, gate_output.as_deref());
     let turn = AgentTurn {
         role: &context.task.spec.builder,

@@ -1,6 +1,6 @@
 //! Runs a gate on the tree that was built.
 
-use belay_core::task::{GateResult, Spend};
+use belay_core::task::{GateResult, Spend, StepFailure};
 use belay_drive::gate::{self, GateRun};
 use belay_drive::workspace::TreeId;
 use belay_review::task::{Step, StepOutcome};
@@ -34,7 +34,7 @@ pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, 
         return Ok(Performed::Interrupted { spend });
     }
     if outcome.timed_out {
-        return Ok(Performed::Finished { outcome: StepOutcome::TimedOut, spend });
+        return Ok(Performed::Finished { outcome: StepOutcome::Failed(StepFailure::TimedOut), spend });
     }
     let built = context.task.current_round().and_then(|round| round.built.as_ref());
     let tree = match built.map(|built| TreeId::new(built.tree.clone())) {

@@ -23,18 +23,23 @@ pub(super) fn perform(context: &StepContext, reviewer: &str, kind: ReviewKind) -
     }
     let format = answer_format(role);
     let templates = context.prompts()?;
-    let prompt = if context.run.reask {
+    let prompt = if context.task.asks_for_format() {
         let last = read_artifact(context.artifacts(), &artifact(context, role, kind, "output")).unwrap_or_default();
         let error = Verdict::parse(&String::from_utf8_lossy(&last)).err();
         let error = error.unwrap_or(belay_review::verdict::VerdictError::Empty);
         prompts::reask(&templates, &error, format)
     } else {
-        prompts::review(&templates, &input(context, &workspace, role, kind, format)?, context.run.resume.is_some())
+        prompts::review(&templates, &input(context, &workspace, role, kind, format)?, context.run.session.is_some())
     };
     let turn = AgentTurn {
         role,
         access: "read-only",
-        prompt_name: artifact(context, role, kind, if context.run.reask { "reask-prompt" } else { "prompt" }),
+        prompt_name: artifact(
+            context,
+            role,
+            kind,
+            if context.task.asks_for_format() { "reask-prompt" } else { "prompt" },
+        ),
         prompt: prompt.map_err(|error| RunnerError::Invalid(error.to_string()))?,
         schema: (format == AnswerFormat::Schema).then_some(SCHEMA),
     };

@@ -33,7 +33,7 @@ pub(crate) fn agent_name(agent: &str) -> String {
 }
 
 fn clause(task: &Task) -> String {
-    if let Some(waiting) = &task.waiting {
+    if let Some(waiting) = task.waiting() {
         return match waiting {
             Awaited::Limit { account, until } => format!("waits until {until}: usage limit of {account}"),
             Awaited::Lock { holder } => format!("waits for {holder}, which works in the same directory"),

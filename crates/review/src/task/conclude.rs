@@ -290,7 +290,7 @@ impl Task {
             return;
         };
         // An arbiter without a verdict is asked again.
-        if !is_concluded || matches!(self.position, Step::Review { kind: ReviewKind::Arbitration, .. }) {
+        if !is_concluded || matches!(self.steps.position(), Some(Step::Review { kind: ReviewKind::Arbitration, .. })) {
             return;
         }
         let is_red = self.current_round().is_some_and(|round| round.red_gate().is_some());

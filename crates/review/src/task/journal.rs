@@ -4,51 +4,16 @@ use std::collections::BTreeMap;
 
 use belay_core::Timestamp;
 use belay_core::session::Budget;
-use belay_core::task::{GateResult, Spend, WorkspaceMode};
-use belay_core::wait::Awaited;
+use belay_core::task::{
+    AfterFailure, Counts, GateResult, Journalled, Machine, Spend, StepFailure, Steps, WorkspaceMode,
+};
 use serde::{Deserialize, Serialize};
 
 use super::spec::budget_json;
-use super::{Attention, Built, DoneBy, MAX_ATTEMPTS, Phase, RecordError, ReviewKind, Round, Running, Step, Task};
+use super::{Attention, Built, DoneBy, Phase, Record, RecordError, ReviewKind, Round, Step, Task, TaskSpec};
 use crate::ledger::IssueId;
 use crate::task::round::BuildStart;
 use crate::verdict::Verdict;
-
-/// One entry of a task's journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "record", rename_all = "snake_case")]
-pub enum Record {
-    /// Written before the step has any effect.
-    Started {
-        step: Step,
-        attempt: u32,
-    },
-    /// Written after the step's effects are durable.
-    Finished {
-        step: Step,
-        attempt: u32,
-        outcome: StepOutcome,
-        spend: Spend,
-    },
-    /// The process that ran the step died. The step runs again.
-    Interrupted {
-        step: Step,
-        attempt: u32,
-        /// What the attempt is known to have cost.
-        #[serde(default)]
-        spend: Spend,
-    },
-    /// The step cannot start now.
-    Waits {
-        waiting: Awaited,
-    },
-    /// What the task waited for has happened.
-    WaitEnded,
-    Decided {
-        by: String,
-        decision: Decision,
-    },
-}
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,27 +37,21 @@ pub enum StepOutcome {
     InstructionsChanged {
         files: BTreeMap<String, String>,
     },
-    /// A usage limit applies; the step runs again.
-    Limited {
-        account: String,
-        until: Timestamp,
-        session: Option<String>,
-    },
-    /// Belay paused the session; the step continues once a person has resumed it.
-    Paused {
-        session: String,
-        reason: String,
-    },
-    OverBudget,
-    TimedOut,
-    Crashed {
-        why: String,
-    },
-    /// The agent needs a person: a login, a permission that cannot be given without a terminal.
-    Refused {
-        why: String,
-    },
+    /// An agent, or what Belay runs for it, failed.
+    #[serde(untagged)]
+    Failed(StepFailure),
 }
+
+impl From<StepFailure> for StepOutcome {
+    fn from(failure: StepFailure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// What happens to a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Fact {}
 
 /// What a person decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,72 +84,69 @@ pub enum Answer {
     },
 }
 
-impl Task {
-    /// Applies a record. If it does not fit, the task is unchanged.
-    pub fn apply(&mut self, at: Timestamp, record: &Record) -> Result<(), RecordError> {
+impl Machine for Task {
+    type Spec = TaskSpec;
+    type Step = Step;
+    type Outcome = StepOutcome;
+    type Fact = Fact;
+    type Decision = Decision;
+
+    fn new(spec: TaskSpec, at: Timestamp) -> Result<Self, RecordError> {
+        Ok(Self::new(spec, at)?)
+    }
+
+    fn steps(&self) -> &Steps<Step> {
+        &self.steps
+    }
+
+    fn has_ended(&self) -> bool {
+        self.phase.is_final()
+    }
+}
+
+impl Journalled for Task {
+    type Record = Record;
+    type Error = RecordError;
+
+    fn apply(&mut self, at: Timestamp, record: &Record) -> Result<(), RecordError> {
         match record {
             Record::Decided { by, decision } => self.decide(at, by, decision),
+            Record::Observed { fact } => match *fact {},
             Record::Finished { step, attempt, spend, .. } | Record::Interrupted { step, attempt, spend }
-                if self.abandoned.as_ref().is_some_and(|run| run.step == *step && run.attempt == *attempt) =>
+                if self.steps.counts(step, *attempt) == Ok(Counts::CostOnly) =>
             {
-                // A person decided while it ran. What it cost counts all the same.
-                self.abandoned = None;
+                self.steps.end(step, *attempt)?;
                 self.charge(step, spend);
                 Ok(())
             }
             _ if self.phase.is_final() => Err(RecordError::Ended),
-            Record::Started { step, attempt } => self.start(at, step, *attempt),
+            Record::Started { step, attempt } => {
+                self.steps.start(at, step, *attempt)?;
+                self.enter(step.phase(), at);
+                Ok(())
+            }
             Record::Finished { step, attempt, outcome, spend } => self.finish(at, step, *attempt, outcome, spend),
             Record::Interrupted { step, attempt, spend } => {
-                self.take_running(step, *attempt)?;
+                self.steps.end(step, *attempt)?;
                 self.charge(step, spend);
                 self.keep_leftovers(step);
                 if matches!(step, Step::Build { .. }) {
                     // A worktree is reset; the session would believe in edits that are gone.
-                    self.resume = None;
+                    self.steps.set_session(None);
                 }
                 self.check_budget(at);
                 Ok(())
             }
-            Record::Waits { waiting } => {
-                if let Some(running) = &self.running {
-                    return Err(RecordError::Busy { running: running.step.clone(), wanted: self.position.clone() });
-                }
-                self.waiting = Some(waiting.clone());
-                Ok(())
-            }
+            Record::Waits { waiting } => Ok(self.steps.wait(waiting.clone())?),
             Record::WaitEnded => {
-                self.waiting = None;
+                self.steps.end_wait();
                 Ok(())
             }
         }
     }
+}
 
-    fn start(&mut self, at: Timestamp, step: &Step, attempt: u32) -> Result<(), RecordError> {
-        if let Some(running) = &self.running {
-            return Err(RecordError::Busy { running: running.step.clone(), wanted: step.clone() });
-        }
-        if *step != self.position || attempt <= self.attempts {
-            return Err(RecordError::OutOfOrder { expected: self.position.clone(), found: step.clone() });
-        }
-        self.waiting = None;
-        self.attempts = attempt;
-        self.running = Some(Running { step: step.clone(), attempt, since: at });
-        self.enter(step.phase(), at);
-        Ok(())
-    }
-
-    /// The result of an attempt that was cancelled may come late, when the step runs again.
-    fn take_running(&mut self, step: &Step, attempt: u32) -> Result<Running, RecordError> {
-        match self.running.take() {
-            Some(running) if running.step == *step && running.attempt == attempt => Ok(running),
-            other => {
-                self.running = other;
-                Err(RecordError::NotRunning(step.clone()))
-            }
-        }
-    }
-
+impl Task {
     fn finish(
         &mut self,
         at: Timestamp,
@@ -202,7 +158,7 @@ impl Task {
         if !fits(step, outcome) {
             return Err(RecordError::WrongOutcome(step.clone()));
         }
-        self.take_running(step, attempt)?;
+        self.steps.end(step, attempt)?;
         let role = self.charge(step, spend);
         match outcome {
             StepOutcome::Prepared => self.begin_round(BuildStart::Continue),
@@ -210,7 +166,7 @@ impl Task {
             StepOutcome::Gated(gate) => self.gated(at, step, gate),
             StepOutcome::Reviewed { verdict, tree } => self.reviewed(at, step, verdict.clone(), Some(tree)),
             StepOutcome::Unparsed { session, .. } if !self.reask => {
-                self.resume.clone_from(session);
+                self.steps.set_session(session.clone());
                 self.reask = true;
             }
             StepOutcome::Unparsed { output, .. } => self.reviewed(at, step, Verdict::unparsed(output), None),
@@ -221,27 +177,7 @@ impl Task {
                     self.needs(at, Attention::InstructionsChanged { reviewer, files: names });
                 }
             }
-            StepOutcome::Limited { account, until, session } => {
-                if session.is_none() {
-                    self.keep_leftovers(step);
-                }
-                self.resume.clone_from(session);
-                self.waiting = Some(Awaited::Limit { account: account.clone(), until: *until });
-            }
-            StepOutcome::Paused { session, reason } => {
-                self.resume = Some(session.clone());
-                self.waiting = Some(Awaited::Pause { session: session.clone(), reason: reason.clone() });
-            }
-            StepOutcome::OverBudget => {
-                self.keep_leftovers(step);
-                self.needs(at, Attention::BudgetUsed);
-            }
-            StepOutcome::Refused { why } => {
-                self.keep_leftovers(step);
-                self.needs(at, Attention::Refused { role, why: why.clone() });
-            }
-            StepOutcome::TimedOut => self.failed(at, step, None),
-            StepOutcome::Crashed { why } => self.failed(at, step, Some(why)),
+            StepOutcome::Failed(how) => self.failed(at, step, how, role),
         }
         self.check_budget(at);
         Ok(())
@@ -265,24 +201,27 @@ impl Task {
         self.end(Phase::NeedsAttention { why }, at);
     }
 
-    /// One more attempt, then the task fails. The round can do without a reviewer if the others suffice. `crash` is
-    /// `None` if the step timed out.
-    fn failed(&mut self, at: Timestamp, step: &Step, crash: Option<&str>) {
-        self.keep_leftovers(step);
-        self.failures += 1;
-        self.resume = None;
-        if self.failures < MAX_ATTEMPTS {
-            return;
+    /// A step that gives up fails the task, unless the round can do without its reviewer.
+    fn failed(&mut self, at: Timestamp, step: &Step, how: &StepFailure, role: String) {
+        let goes_on = matches!(how, StepFailure::Limited { session: Some(_), .. } | StepFailure::Paused { .. });
+        if !goes_on {
+            self.keep_leftovers(step);
         }
-        let why = crash.unwrap_or("timed out");
-        match step {
-            Step::Review { round, reviewer, kind } if self.can_do_without(*round, *kind) => {
-                self.skip_reviewer(at, *round, *kind, reviewer, why);
-            }
-            Step::Review { reviewer, .. } if crash.is_some() => {
-                self.needs(at, Attention::NoVerdict { reviewer: reviewer.clone(), why: why.to_owned() });
-            }
-            _ => self.end(Phase::Failed { why: format!("{step}: {why}") }, at),
+        match self.steps.fail(how) {
+            AfterFailure::Retry | AfterFailure::Waits => {}
+            AfterFailure::NeedsPerson => match how {
+                StepFailure::Refused { why } => self.needs(at, Attention::Refused { role, why: why.clone() }),
+                _ => self.needs(at, Attention::BudgetUsed),
+            },
+            AfterFailure::GiveUp(why) => match step {
+                Step::Review { round, reviewer, kind } if self.can_do_without(*round, *kind) => {
+                    self.skip_reviewer(at, *round, *kind, reviewer, &why);
+                }
+                Step::Review { reviewer, .. } if matches!(how, StepFailure::Crashed { .. }) => {
+                    self.needs(at, Attention::NoVerdict { reviewer: reviewer.clone(), why });
+                }
+                _ => self.end(Phase::Failed { why: format!("{step}: {why}") }, at),
+            },
         }
     }
 
@@ -310,9 +249,8 @@ impl Task {
                 return Err(RecordError::Ended);
             }
             Decision::Cancel => {
-                if let Some(running) = self.running.take() {
-                    self.keep_leftovers(&running.step);
-                    self.abandoned = Some(running);
+                if let Some(step) = self.steps.abandon() {
+                    self.keep_leftovers(&step);
                 }
                 self.end(Phase::Cancelled { by: by.to_owned() }, at);
             }
@@ -322,7 +260,7 @@ impl Task {
                 }
             }
             Decision::Answer { answer: Answer::Done } => {
-                self.abandoned = self.running.take().or(self.abandoned.take());
+                self.steps.abandon();
                 self.end(Phase::Done { by: DoneBy::Person { name: by.to_owned() } }, at);
             }
             Decision::Answer { answer: Answer::Fix { text } } => self.fix_for_person(at, by, text)?,
@@ -342,11 +280,10 @@ impl Task {
                 }
                 self.spec.rounds = rounds.unwrap_or(self.spec.rounds);
                 self.spec.budget = new_budget;
-                self.failures = 0;
+                self.steps.forgive();
                 self.arbitrated = false;
                 self.resume_position();
-                let phase = self.position.phase();
-                self.enter(phase, at);
+                self.enter_position(at);
             }
         }
         Ok(())
@@ -366,8 +303,7 @@ impl Task {
             self.spec.rounds = self.spec.rounds.max(number.saturating_add(1));
             self.begin_round(BuildStart::Continue);
         }
-        let phase = self.position.phase();
-        self.enter(phase, at);
+        self.enter_position(at);
         Ok(())
     }
 }
@@ -392,12 +328,7 @@ fn fits(step: &Step, outcome: &StepOutcome) -> bool {
         StepOutcome::Reviewed { .. } | StepOutcome::Unparsed { .. } | StepOutcome::InstructionsChanged { .. } => {
             matches!(step, Step::Review { .. })
         }
-        StepOutcome::Limited { .. }
-        | StepOutcome::Paused { .. }
-        | StepOutcome::OverBudget
-        | StepOutcome::Refused { .. } => {
-            matches!(step, Step::Build { .. } | Step::Review { .. })
-        }
-        StepOutcome::TimedOut | StepOutcome::Crashed { .. } => true,
+        StepOutcome::Failed(StepFailure::TimedOut | StepFailure::Crashed { .. }) => true,
+        StepOutcome::Failed(_) => matches!(step, Step::Build { .. } | Step::Review { .. }),
     }
 }

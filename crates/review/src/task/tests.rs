@@ -1,6 +1,6 @@
 mod decisions;
 
-use belay_core::task::{GateResult, WorkspaceMode};
+use belay_core::task::{GateResult, Journalled as _, Machine as _, StepError, StepFailure, WorkspaceMode};
 use proptest::prelude::*;
 
 use super::*;
@@ -176,8 +176,8 @@ fn an_unreadable_verdict_is_asked_for_once_and_then_counts_as_issues() {
     };
     runner.step(unparsed());
     let Next::Start(run) = runner.task.next(at(50)) else { panic!() };
-    assert!(run.reask);
-    assert_eq!(run.resume.as_deref(), Some("s1"), "the same session is asked");
+    assert!(runner.task.asks_for_format());
+    assert_eq!(run.session.as_deref(), Some("s1"), "the same session is asked");
     runner.step(unparsed());
     let open = runner.task.ledger.open();
     assert_eq!(open.len(), 1);
@@ -188,7 +188,7 @@ fn an_unreadable_verdict_is_asked_for_once_and_then_counts_as_issues() {
 
 #[test]
 fn a_reviewer_without_a_verdict_leaves_the_round_incomplete() {
-    let crash = || StepOutcome::Crashed { why: "signal 9".to_owned() };
+    let crash = || StepOutcome::Failed(StepFailure::Crashed { why: "signal 9".to_owned() });
     let mut runner = Runner::new(spec(&["codex", "gemini"], &[]));
     runner.steps([StepOutcome::Prepared, built("a"), done(), crash(), crash()]);
     let why = Attention::NoVerdict { reviewer: "gemini".to_owned(), why: "signal 9".to_owned() };
@@ -201,7 +201,7 @@ fn a_reviewer_without_a_verdict_leaves_the_round_incomplete() {
 
 #[test]
 fn a_quorum_does_without_a_missing_verdict_but_not_against_an_issue() {
-    let crash = || StepOutcome::Crashed { why: "signal 9".to_owned() };
+    let crash = || StepOutcome::Failed(StepFailure::Crashed { why: "signal 9".to_owned() });
     let quorum = || TaskSpec { quorum: Some(1), ..spec(&["codex", "gemini"], &[]) };
     let mut runner = Runner::new(quorum());
     runner.steps([StepOutcome::Prepared, built("a"), done(), crash(), crash()]);
@@ -214,33 +214,38 @@ fn a_quorum_does_without_a_missing_verdict_but_not_against_an_issue() {
 #[test]
 fn a_round_that_times_out_twice_fails() {
     let mut runner = Runner::new(spec(&["codex"], &[]));
-    runner.steps([StepOutcome::Prepared, StepOutcome::TimedOut]);
-    assert_eq!(runner.step(StepOutcome::TimedOut), "the build of round 1", "tried once more");
+    runner.steps([StepOutcome::Prepared, StepOutcome::Failed(StepFailure::TimedOut)]);
+    assert_eq!(runner.step(StepOutcome::Failed(StepFailure::TimedOut)), "the build of round 1", "tried once more");
     assert_eq!(runner.task.phase, Phase::Failed { why: "the build of round 1: timed out".to_owned() });
 }
 
 #[test]
 fn a_limit_waits_and_does_not_count_as_a_failure() {
     let mut runner = Runner::new(spec(&["codex"], &[]));
-    let limited = || StepOutcome::Limited { account: "anthropic".to_owned(), until: at(5000), session: None };
+    let limited = || {
+        StepOutcome::Failed(StepFailure::Limited { account: "anthropic".to_owned(), until: at(5000), session: None })
+    };
     runner.steps([StepOutcome::Prepared, limited()]);
     assert_eq!(runner.task.next(at(4999)), Next::WaitUntil(at(5000)));
     runner.now = 5000;
     runner.step(limited());
     runner.now = 9000;
     assert_eq!(runner.step(built("a")), "the build of round 1");
-    assert_eq!(runner.task.waiting, None);
+    assert_eq!(runner.task.waiting(), None);
 }
 
 #[test]
 fn a_pause_of_belay_waits_for_a_person_and_continues_the_session() {
     let mut runner = Runner::new(spec(&["codex"], &[]));
-    let paused = StepOutcome::Paused { session: "claude-code:1".to_owned(), reason: "81 equal edits".to_owned() };
+    let paused = StepOutcome::Failed(StepFailure::Paused {
+        session: "claude-code:1".to_owned(),
+        reason: "81 equal edits".to_owned(),
+    });
     runner.steps([StepOutcome::Prepared, paused]);
     assert_eq!(runner.task.next(at(1_000_000)), Next::WaitForRecord);
     runner.record(&Record::WaitEnded);
     let Next::Start(run) = runner.task.next(at(1_000_001)) else { panic!() };
-    assert_eq!((run.resume.as_deref(), run.failures), (Some("claude-code:1"), 0));
+    assert_eq!((run.session.as_deref(), run.failures), (Some("claude-code:1"), 0));
 }
 
 #[test]
@@ -248,9 +253,12 @@ fn a_session_that_has_not_reviewed_is_never_asked_to_repeat_its_verdict() {
     let mut runner = Runner::new(spec(&["codex"], &[]));
     let unparsed =
         StepOutcome::Unparsed { error: "e".to_owned(), output: "LGTM".to_owned(), session: Some("s".to_owned()) };
-    runner.steps([StepOutcome::Prepared, built("a"), unparsed, StepOutcome::TimedOut]);
+    runner.steps([StepOutcome::Prepared, built("a"), unparsed, StepOutcome::Failed(StepFailure::TimedOut)]);
     let Next::Start(run) = runner.task.next(at(99)) else { panic!() };
-    assert!(!run.reask && run.resume.is_none(), "the session is gone, so that the work is reviewed again");
+    assert!(
+        !runner.task.asks_for_format() && run.session.is_none(),
+        "the session is gone, so that the work is reviewed again"
+    );
 }
 
 #[test]
@@ -279,13 +287,13 @@ fn outcome(step: &Step, choice: u8, tree: &str, now: i64) -> StepOutcome {
     let claims = ["panics on empty input", "leaks a handle", "the lock is taken twice", "wrong error code"];
     match (step, choice % 16) {
         (Step::Build { .. } | Step::Review { .. }, 0) => {
-            StepOutcome::Limited { account: "a".to_owned(), until: at(now + 100), session: None }
+            StepOutcome::Failed(StepFailure::Limited { account: "a".to_owned(), until: at(now + 100), session: None })
         }
         (Step::Build { .. } | Step::Review { .. }, 1) => {
-            StepOutcome::Paused { session: "s".to_owned(), reason: "loop".to_owned() }
+            StepOutcome::Failed(StepFailure::Paused { session: "s".to_owned(), reason: "loop".to_owned() })
         }
-        (_, 2) => StepOutcome::TimedOut,
-        (_, 3) => StepOutcome::Crashed { why: "signal 9".to_owned() },
+        (_, 2) => StepOutcome::Failed(StepFailure::TimedOut),
+        (_, 3) => StepOutcome::Failed(StepFailure::Crashed { why: "signal 9".to_owned() }),
         (Step::Prepare, _) => StepOutcome::Prepared,
         (Step::Build { .. }, choice) => StepOutcome::Built(Built {
             tree: tree.to_owned(),

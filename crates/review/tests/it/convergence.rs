@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use belay_core::Timestamp;
 use belay_core::session::Budget;
-use belay_core::task::{Spend, WorkspaceMode};
+use belay_core::task::{Journalled as _, Machine as _, Spend, WorkspaceMode};
 use belay_review::convergence::Policy;
 use belay_review::diff::ChangedLines;
 use belay_review::task::{

@@ -54,7 +54,10 @@ fn a_late_result_of_a_cancelled_attempt_only_costs() {
     assert_eq!(runner.task.apply(at(9), &late), Ok(()));
     assert_eq!(runner.task.total_spent().micros, 7);
     assert_eq!(runner.task.running().map(|running| running.attempt), Some(second.attempt), "the second one still runs");
-    assert!(matches!(runner.task.apply(at(9), &late), Err(RecordError::NotRunning(_))), "it is counted once");
+    assert!(
+        matches!(runner.task.apply(at(9), &late), Err(RecordError::Step(StepError::NotRunning(_)))),
+        "it is counted once"
+    );
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn more_money_does_not_lift_the_limit_of_tokens() {
 #[test]
 fn a_person_who_sends_work_back_early_loses_no_verdict() {
     let mut runner = Runner::new(spec(&["codex", "gemini"], &[]));
-    let refused = StepOutcome::Refused { why: "log in".to_owned() };
+    let refused = StepOutcome::Failed(StepFailure::Refused { why: "log in".to_owned() });
     runner.steps([StepOutcome::Prepared, built("a"), issues(&["leaks a handle"]), refused]);
     runner.decide(Decision::Answer { answer: Answer::Fix { text: "use a hash map".to_owned() } });
     let open: Vec<&str> = runner.task.ledger.open().iter().map(|issue| issue.claim.as_str()).collect();
