@@ -4,9 +4,12 @@
 //! terminal and without input. At its end nothing of it is left: its processes are asked to exit, and killed after a
 //! grace period, also those that left the group.
 //!
-//! [`run_bound`] takes the tree before and after. A result is about exactly one tree, so a gate that changes files
-//! does not pass, whatever its exit status. A red gate runs once more, since a flaky test must not cost a round; a
+//! [`run_bound`] takes the tree before and after. A result is about exactly one tree, so a gate does not pass if files
+//! change while it runs, whatever its exit status. A red gate runs once more, since a flaky test must not cost a round; a
 //! gate that timed out does not.
+//!
+//! A gate that cannot run says nothing about the tree: [`GateVerdict::CannotRun`] for what its command tells, and
+//! [`GateError`] for what is wrong around it.
 
 mod output;
 mod process;
@@ -47,18 +50,46 @@ pub struct GateRun<'a> {
     pub output_file: Option<PathBuf>,
 }
 
+/// What a gate says about the tree it ran on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum GateVerdict {
+    Passed,
+    Failed,
+    /// Nothing was checked, or not to the end. Other work on the tree does not help.
+    CannotRun {
+        why: CannotRun,
+    },
+    /// These files were changed or deleted while it ran: by the gate, or in place by a person. What it found is about
+    /// neither tree.
+    TreeMoved {
+        files: Vec<String>,
+    },
+    /// Belay ended it: there is no result.
+    Cancelled,
+}
+
+/// Why a gate cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum CannotRun {
+    #[error("the command was not found")]
+    NotFound,
+    #[error("the command is not executable")]
+    NotExecutable,
+    #[error("it timed out")]
+    TimedOut,
+}
+
 /// How a gate ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateOutcome {
-    pub passed: bool,
+    #[serde(flatten)]
+    pub verdict: GateVerdict,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub timed_out: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cancelled: bool,
     /// It failed first and passed then, on the same tree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
@@ -70,6 +101,12 @@ pub struct GateOutcome {
     pub attempts: u32,
 }
 
+impl GateOutcome {
+    pub fn passed(&self) -> bool {
+        self.verdict == GateVerdict::Passed
+    }
+}
+
 /// The outcome of a gate on one tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundOutcome {
@@ -77,13 +114,11 @@ pub struct BoundOutcome {
     pub tree: TreeId,
     /// The tree that is there now. It differs only if the gate left files in a directory that is used in place.
     pub tree_after: TreeId,
-    /// Files that the gate changed or deleted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changed: Vec<String>,
     #[serde(flatten)]
     pub outcome: GateOutcome,
 }
 
+/// What is wrong around a gate. Nothing is known about the tree.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
     #[error("cannot run `{command}` in {}", dir.display())]
@@ -115,49 +150,82 @@ pub fn run(gate: &GateRun<'_>) -> Result<GateOutcome, GateError> {
 }
 
 /// Runs a gate on the tree that a workspace has now. In a worktree, everything that it left behind is removed again.
-pub fn run_bound(workspace: &Workspace, gate: &GateRun<'_>) -> Result<BoundOutcome, GateError> {
+///
+/// The outcome is about `expected` if only new files differ from it, such as caches that an earlier gate left.
+pub fn run_bound(
+    workspace: &Workspace,
+    gate: &GateRun<'_>,
+    expected: Option<&TreeId>,
+) -> Result<BoundOutcome, GateError> {
     let tree = workspace.snapshot("gate-before")?;
     let mut bound = attempt(workspace, gate, &tree)?;
-    let is_red = !bound.outcome.passed && bound.changed.is_empty();
-    if !is_red || bound.outcome.timed_out || bound.outcome.cancelled {
-        return Ok(bound);
+    if is_red(&bound.outcome.verdict) {
+        let first = bound.outcome;
+        bound = attempt(workspace, gate, &tree)?;
+        bound.outcome.attempts = 2;
+        bound.outcome.duration_ms = bound.outcome.duration_ms.saturating_add(first.duration_ms);
+        if bound.outcome.passed() {
+            bound.outcome.flaky = true;
+            bound.outcome.summary = format!("flaky: passed in the second run; the first: {}", first.summary);
+        } else if bound.outcome.verdict == GateVerdict::Cancelled {
+            // The first run is a complete result; the second one is none.
+            bound.outcome.summary = format!("cancelled in the second run; the first: {}", first.summary);
+        }
     }
-    let first = bound.outcome;
-    bound = attempt(workspace, gate, &tree)?;
-    bound.outcome.attempts = 2;
-    bound.outcome.duration_ms = bound.outcome.duration_ms.saturating_add(first.duration_ms);
-    if bound.outcome.passed {
-        bound.outcome.flaky = true;
-        bound.outcome.summary = format!("flaky: passed in the second run; the first: {}", first.summary);
-    } else if bound.outcome.cancelled {
-        // The first run is a complete result; the second one is none.
-        bound.outcome.summary = format!("cancelled in the second run; the first: {}", first.summary);
+    if let Some(expected) = expected
+        && workspace.modified(expected, &tree)?.is_empty()
+    {
+        bound.tree = expected.clone();
     }
     Ok(bound)
+}
+
+/// Whether the command ran to its end and did not succeed.
+fn is_red(verdict: &GateVerdict) -> bool {
+    match verdict {
+        GateVerdict::Failed | GateVerdict::CannotRun { why: CannotRun::NotFound | CannotRun::NotExecutable } => true,
+        GateVerdict::CannotRun { why: CannotRun::TimedOut }
+        | GateVerdict::Passed
+        | GateVerdict::TreeMoved { .. }
+        | GateVerdict::Cancelled => false,
+    }
 }
 
 fn attempt(workspace: &Workspace, gate: &GateRun<'_>, tree: &TreeId) -> Result<BoundOutcome, GateError> {
     let mut outcome = run(gate)?;
     let mut tree_after = workspace.snapshot("gate-after")?;
-    let changed = workspace.modified(tree, &tree_after)?;
-    if !changed.is_empty() {
-        outcome.passed = false;
-        outcome.summary = redact(&format!("the gate changed {}", named(&changed, changed.len()))).into_owned();
+    let files = workspace.modified(tree, &tree_after)?;
+    if !files.is_empty() && (outcome.passed() || is_red(&outcome.verdict)) {
+        outcome.summary = redact(&format!("the gate changed {}", named(&files, files.len()))).into_owned();
+        outcome.verdict = GateVerdict::TreeMoved { files };
     }
     if tree_after != *tree && workspace.is_worktree() {
         workspace.restore(tree)?;
         tree_after = tree.clone();
     }
-    Ok(BoundOutcome { tree: tree.clone(), tree_after, changed, outcome })
+    Ok(BoundOutcome { tree: tree.clone(), tree_after, outcome })
+}
+
+/// What the shell returns for a command that it does not find, or cannot execute.
+const NOT_FOUND: i32 = 127;
+const NOT_EXECUTABLE: i32 = 126;
+
+fn verdict(exit: &CommandExit) -> GateVerdict {
+    match (exit.stopped, exit.status.and_then(|status| status.code())) {
+        (Some(Stopped::Cancelled), _) => GateVerdict::Cancelled,
+        (Some(Stopped::TimedOut), _) => GateVerdict::CannotRun { why: CannotRun::TimedOut },
+        (None, Some(0)) => GateVerdict::Passed,
+        (None, Some(NOT_FOUND)) => GateVerdict::CannotRun { why: CannotRun::NotFound },
+        (None, Some(NOT_EXECUTABLE)) => GateVerdict::CannotRun { why: CannotRun::NotExecutable },
+        (None, _) => GateVerdict::Failed,
+    }
 }
 
 fn outcome(exit: &CommandExit) -> GateOutcome {
     GateOutcome {
-        passed: exit.succeeded(),
+        verdict: verdict(exit),
         status: exit.status.and_then(|status| status.code()),
         signal: exit.status.and_then(|status| status.signal()),
-        timed_out: exit.stopped == Some(Stopped::TimedOut),
-        cancelled: exit.stopped == Some(Stopped::Cancelled),
         flaky: false,
         summary: summary::summary(exit),
         output_tail: redact(&exit.output.tail_text(MAX_TAIL_BYTES)).into_owned(),

@@ -1,7 +1,7 @@
 //! Runs a gate on the tree that was built.
 
 use belay_core::task::{GateResult, Spend, StepFailure};
-use belay_drive::gate::{self, GateRun};
+use belay_drive::gate::{self, CannotRun, GateRun, GateVerdict};
 use belay_drive::workspace::TreeId;
 use belay_review::task::{Step, StepOutcome};
 
@@ -16,6 +16,8 @@ pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, 
     let command = context.task.spec.gates.get(index);
     let command = command.ok_or_else(|| RunnerError::Invalid(format!("the task has no gate {}", index + 1)))?;
     let workspace = context.workspace()?;
+    let built = context.task.current_round().and_then(|round| round.built.as_ref());
+    let built = built.map(|built| TreeId::new(built.tree.clone()));
     let bound = gate::run_bound(
         &workspace,
         &GateRun {
@@ -27,25 +29,21 @@ pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, 
             marker: Some(&marker(&context.dir, context.run.attempt)),
             output_file: Some(context.artifacts().join(numbered(round, &format!("-gate-{}.txt", index + 1)))),
         },
+        built.as_ref(),
     )?;
     let outcome = bound.outcome;
     let spend = Spend { millis: outcome.duration_ms, ..Spend::default() };
-    if outcome.cancelled {
-        return Ok(Performed::Interrupted { spend });
+    match outcome.verdict {
+        GateVerdict::Cancelled => return Ok(Performed::Interrupted { spend }),
+        GateVerdict::CannotRun { why: CannotRun::TimedOut } => {
+            return Ok(Performed::Finished { outcome: StepOutcome::Failed(StepFailure::TimedOut), spend });
+        }
+        _ => {}
     }
-    if outcome.timed_out {
-        return Ok(Performed::Finished { outcome: StepOutcome::Failed(StepFailure::TimedOut), spend });
-    }
-    let built = context.task.current_round().and_then(|round| round.built.as_ref());
-    let tree = match built.map(|built| TreeId::new(built.tree.clone())) {
-        // New files, such as caches that a gate leaves behind, do not count.
-        Some(built) if workspace.modified(&built, &bound.tree)?.is_empty() => built,
-        _ => bound.tree,
-    };
     let result = GateResult {
         command: command.clone(),
-        tree: tree.to_string(),
-        passed: outcome.passed,
+        tree: bound.tree.to_string(),
+        passed: outcome.passed(),
         summary: outcome.summary,
     };
     Ok(Performed::Finished { outcome: StepOutcome::Gated(result), spend })
