@@ -34,6 +34,8 @@ struct DueStep {
     level: InterventionLevel,
     claim: Claim,
     by: PatternRef,
+    /// The call is judged before it has run, and its result may still differ: it is not denied.
+    early: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -90,17 +92,18 @@ impl Session {
             }
             let Some(claim) = (pattern.detect)(&context, rule) else { continue };
             let ladder = rules.ladder.for_pattern(rule);
-            // A call without a result may still end differently, so early repeats prove nothing.
-            let early = evaluation.trigger == Trigger::CallUpdated && claim.count < ladder.nudge_weak_at;
-            if evaluation.pending && early {
+            let Some(level) = ladder.level(claim.count, claim.strength) else { continue };
+            let early =
+                evaluation.pending && evaluation.trigger == Trigger::CallUpdated && claim.count < ladder.nudge_weak_at;
+            // A call that has not run yet may end differently, so fewer rounds than those of a nudge prove nothing.
+            if early && level < InterventionLevel::Nudge {
                 continue;
             }
-            let Some(level) = ladder.level(claim.count, claim.strength) else { continue };
             continuing.extend(self.findings().key(pattern.name, &claim));
             let by = PatternRef::Pattern(pattern);
             let nudges = ladder.nudge(claim.strength) != 0;
             if let Some(level) = self.due(by, &claim, StepLimits { level, nudges }, &context, rules) {
-                consider(DueStep { level, claim, by });
+                consider(DueStep { level, claim, by, early });
             }
         }
         if evaluation.trigger == Trigger::CallUpdated {
@@ -111,7 +114,7 @@ impl Session {
                 let by = PatternRef::Custom(at);
                 let limits = StepLimits { level: pattern.intervention, nudges: true };
                 if let Some(level) = self.due(by, &claim, limits, &context, rules) {
-                    consider(DueStep { level, claim, by });
+                    consider(DueStep { level, claim, by, early: false });
                 }
             }
         }
@@ -137,7 +140,11 @@ impl Session {
             return None;
         }
         // A claim about the session as a whole rests on no particular call.
-        let focus = context.call().filter(|_| !claim.calls.is_empty()).map(|call| (call.key, call.outcome()));
+        let focus = context.call().filter(|_| !claim.calls.is_empty()).map(|call| {
+            // A call without a result is judged by the one that it is expected to have.
+            let expected = || context.repeats().map_or(claim.outcome, |repeats| repeats.latest.outcome());
+            (call.key, if call.result.is_some() { call.outcome() } else { expected() })
+        });
         let limits = LadderLimits {
             max_nudges: rules.max_nudges,
             // A person's own pattern states its step, and has no count for a pause.
@@ -155,10 +162,11 @@ impl Session {
     }
 
     fn intervene(&mut self, step: DueStep, evaluation: Evaluation, rules: &Rules, effects: &mut Vec<Effect>) {
-        let DueStep { level, mut claim, by } = step;
+        let DueStep { level, mut claim, by, early } = step;
         let enforced = !rules.dry_run;
         // The call in question is answered with a nudge or a hold instead of a result.
-        let denies = evaluation.pending && enforced && level >= InterventionLevel::Nudge && !claim.calls.is_empty();
+        let denies =
+            evaluation.pending && !early && enforced && level >= InterventionLevel::Nudge && !claim.calls.is_empty();
         claim.denied += u32::from(denies);
         let context = CallContext::new(self, evaluation.focus, evaluation.pending);
         let name = by.name(rules);
@@ -185,7 +193,9 @@ impl Session {
         let is_new = self.findings_mut().record_step(&name, &claim, level, &finding);
         self.counters.findings += u64::from(is_new);
         if level == InterventionLevel::Nudge && enforced {
-            self.findings_mut().queue_nudge(PendingNudge::new(&finding, &message, claim.nudge_target, outlives_edits));
+            let mut nudge = PendingNudge::new(&finding, &message, claim.nudge_target, outlives_edits);
+            nudge.expected = early.then_some(claim.outcome);
+            self.findings_mut().queue_nudge(nudge);
         }
         self.strip.record_finding(finding.evidence.iter().map(|evidence| evidence.call));
         let alert = level >= InterventionLevel::Pause;
@@ -226,6 +236,7 @@ impl PendingNudge {
             nudge_target,
             outlives_edits,
             call: finding.call,
+            expected: None,
         }
     }
 }

@@ -28,6 +28,7 @@ mod spend_meter;
 mod spending;
 mod state;
 mod timers;
+mod unanswered;
 mod word_novelty;
 
 pub use activity::Activity;

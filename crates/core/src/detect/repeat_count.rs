@@ -3,6 +3,7 @@
 use super::call_context::BatchCounter;
 use super::{CallContext, Strength};
 use crate::action::ToolKind;
+use crate::outcome::CallStatus;
 use crate::session::{CALL_WINDOW, Call, CallFlags};
 
 /// Occurrences of the current call with the same result and no new change in between.
@@ -39,7 +40,7 @@ impl<'a> Repeats<'a> {
         }
         let answered = |other: &&Call| other.has_same_action(call) && other.result.is_some();
         let latest = if no_result { context.earlier(CALL_WINDOW).find(answered)? } else { call };
-        if no_result && !context.is_loop_candidate(latest) {
+        if no_result && !context.is_loop_candidate(latest) || context.pending && is_judged_by_result(latest) {
             return None;
         }
         let mut found = Self {
@@ -131,6 +132,11 @@ impl<'a> Repeats<'a> {
             _ => Strength::Weak,
         }
     }
+}
+
+/// Changes, time-outs and refusals have patterns of their own, which judge by the result.
+pub(crate) fn is_judged_by_result(latest: &Call) -> bool {
+    latest.changes_file() || matches!(latest.status(), Some(CallStatus::TimedOut | CallStatus::Refused))
 }
 
 /// The calls between two occurrences, newest first.

@@ -57,9 +57,12 @@ pub(super) fn build(
 /// The outcome of a call that Belay denied, in evidence.
 const DENIED: &str = "denied by Belay";
 
+/// The outcome of a call that was judged when it was made, or that was never answered.
+const NO_RESULT: &str = "no result yet";
+
 fn evidence(call: &Call, denied_now: bool) -> Evidence {
     let denied = denied_now || call.is(CallFlags::HELD_BACK);
-    let result = call.result.as_ref().map_or_else(String::new, |answer| answer.summary.to_string());
+    let result = call.result.as_ref().map_or_else(|| NO_RESULT.to_owned(), |answer| answer.summary.to_string());
     Evidence {
         call: call.ordinal,
         id: call.id.as_deref().map(str::to_owned),

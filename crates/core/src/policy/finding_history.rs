@@ -1,6 +1,7 @@
 //! Interventions per finding, and the nudges that wait for delivery.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,9 @@ pub struct PendingNudge {
     pub(super) outlives_edits: bool,
     /// Ordinal of the call that caused it.
     pub(crate) call: u64,
+    /// The outcome that this call is expected to have, while it has none: it was judged when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) expected: Option<Digest>,
 }
 
 /// How far a pattern may escalate.
@@ -219,8 +223,8 @@ impl FindingTracker {
         self.pending.push_back(nudge);
     }
 
-    /// Removes and returns the nudge for this call.
-    pub(crate) fn take_matching_nudge(&mut self, call: &Call) -> Option<PendingNudge> {
+    /// Removes and returns the nudge for this call. `batch`: the ordinals of the calls that are made together with it.
+    pub(crate) fn take_matching_nudge(&mut self, call: &Call, batch: RangeInclusive<u64>) -> Option<PendingNudge> {
         if self.pending.is_empty() {
             return None;
         }
@@ -228,8 +232,26 @@ impl FindingTracker {
         self.pending.retain(|nudge| {
             nudge.nudge_target != NudgeTarget::Turn && call.ordinal <= nudge.call + NUDGE_EXPIRES_AFTER_CALLS
         });
-        let at = self.pending.iter().position(|nudge| nudge.nudge_target.matches(call))?;
+        // A call that was judged when it was made runs, and so do those beside it.
+        let runs = |nudge: &PendingNudge| nudge.expected.is_some() && batch.contains(&nudge.call);
+        let at = self.pending.iter().position(|nudge| nudge.nudge_target.matches(call) && !runs(nudge))?;
         self.pending.remove(at)
+    }
+
+    /// Confirms the nudge that a call caused when it was made, or withdraws it if the outcome is not the expected one.
+    /// Returns whether it was withdrawn.
+    pub(crate) fn confirm_nudge(&mut self, call: u64, outcome: Digest) -> bool {
+        let caused = |nudge: &PendingNudge| nudge.call == call && nudge.expected.is_some();
+        let Some(at) = self.pending.iter().position(caused) else { return false };
+        let nudge = &mut self.pending[at];
+        if nudge.expected.take() == Some(outcome) {
+            return false;
+        }
+        let Some(nudge) = self.pending.remove(at) else { return false };
+        // A later repetition starts anew.
+        self.histories.retain(|history| history.id != nudge.finding);
+        self.last_intervention = self.last_intervention.filter(|last| *last != call);
+        true
     }
 
     /// The oldest pending nudge, given the ordinal of the newest call. It stays pending until it is delivered.
@@ -244,9 +266,14 @@ impl FindingTracker {
         self.pending.remove(at)
     }
 
-    /// A new change invalidates nudges about repetition without change.
+    /// The call that caused a nudge when it was made will not be answered, which confirms it.
+    pub(crate) fn confirm_unanswered(&mut self, call: u64) {
+        self.pending.iter_mut().filter(|nudge| nudge.call == call).for_each(|nudge| nudge.expected = None);
+    }
+
+    /// A new change invalidates nudges about repetition without change. The outcome decides about those it is awaited for.
     pub(crate) fn on_change(&mut self) {
-        self.pending.retain(|nudge| nudge.outlives_edits);
+        self.pending.retain(|nudge| nudge.outlives_edits || nudge.expected.is_some());
     }
 
     /// Allows a finding's pair and returns it, if the finding is known.
@@ -285,7 +312,14 @@ impl FindingTracker {
     /// of the newest call.
     pub(crate) fn queue_note(&mut self, id: String, message: String, call: u64) {
         let nudge_target = NudgeTarget::Any;
-        self.queue_nudge(PendingNudge { finding: id, message, nudge_target, outlives_edits: true, call });
+        self.queue_nudge(PendingNudge {
+            finding: id,
+            message,
+            nudge_target,
+            outlives_edits: true,
+            call,
+            expected: None,
+        });
     }
 }
 

@@ -1,6 +1,7 @@
 //! The most recent calls of a session in call order; results are attached as they arrive.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -244,6 +245,12 @@ impl CallWindow {
 
     pub fn get_mut(&mut self, at: usize) -> Option<&mut Call> {
         self.calls.get_mut(at)
+    }
+
+    /// Ordinals of the newest batch.
+    pub(crate) fn newest_batch(&self) -> RangeInclusive<u64> {
+        let calls = || self.calls.iter().rev().take_while(|call| call.batch == self.batch).map(|call| call.ordinal);
+        calls().last().unwrap_or(0)..=calls().next().unwrap_or(0)
     }
 
     /// Indices of the newest batch's calls without a result.

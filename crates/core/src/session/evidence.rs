@@ -41,7 +41,7 @@ impl Session {
         }
         self.calls_since_progress += u64::from(!call.is_neutral() && !call.is(CallFlags::POLL));
         for at in self.window.abandoned() {
-            self.resolve_call(at, rules);
+            self.resolve_unanswered(at, rules);
             self.evaluate(evaluation(Trigger::CallUpdated, at, event), rules, effects);
         }
         let newest = self.last_call_index();
@@ -57,7 +57,11 @@ impl Session {
         // A call seen by the proxy has already run, so it cannot be held back; its nudge waits for a request.
         let already_ran = event.source == Source::Proxy;
         // While the session is held, its calls are denied anyway.
-        let mut nudge = if already_ran || self.is_held() { None } else { self.findings.take_matching_nudge(call) };
+        let batch = self.window.newest_batch();
+        let mut nudge = match already_ran || self.is_held() {
+            true => None,
+            false => self.findings.take_matching_nudge(call, batch.clone()),
+        };
         if nudge.is_none() && (!already_ran || claims) {
             let trigger = if claims { Trigger::CompletionClaimed } else { Trigger::CallUpdated };
             self.evaluate(Evaluation { pending: !already_ran, ..evaluation(trigger, newest, event) }, rules, effects);
@@ -66,7 +70,7 @@ impl Session {
                 .window
                 .get(newest)
                 .filter(|_| !already_ran)
-                .and_then(|call| self.findings.take_matching_nudge(call));
+                .and_then(|call| self.findings.take_matching_nudge(call, batch));
         }
         if let Some(nudge) = nudge {
             self.hold_back(newest, nudge, event);
@@ -100,6 +104,10 @@ impl Session {
         let Some(at) = self.window.match_result(returned) else { return };
         let outage = self.interpret_result(at, returned, rules);
         self.resolve_call(at, rules);
+        let ended = self.window.get(at).map(|call| (call.ordinal, call.outcome()));
+        if ended.is_some_and(|(call, outcome)| self.findings.confirm_nudge(call, outcome)) {
+            self.counters.nudges = self.counters.nudges.saturating_sub(1);
+        }
         self.check_novelty(at, returned);
         if let Some(call) = self.window.get(at).filter(|call| call.kind == ToolKind::Finish && call.failed()) {
             self.dialogue.claim_refused(call.ordinal, call.outcome());
@@ -172,18 +180,6 @@ impl Session {
             Novelty::Unknown => !call.is(CallFlags::FIRST_READ),
         };
         call.flags.set(CallFlags::NOTHING_NEW, known);
-    }
-
-    /// Judges the newest calls although they have no result: nothing follows that could bring one. Returns the effects.
-    pub fn settle_unanswered(&mut self, rules: &Rules) -> Vec<Effect> {
-        let mut effects = Vec::new();
-        let at = self.facts.last_at;
-        for focus in self.window.unanswered() {
-            self.resolve_call(focus, rules);
-            let trigger = Trigger::CallUpdated;
-            self.evaluate(Evaluation { trigger, focus, pending: false, at }, rules, &mut effects);
-        }
-        effects
     }
 
     /// Sets the novelty flags of a call once it has a result or will never get one.

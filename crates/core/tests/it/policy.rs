@@ -93,6 +93,41 @@ fn the_next_call_that_matches_is_held_back_and_reads_why() {
 }
 
 #[test]
+fn the_third_round_is_judged_when_it_is_made_and_runs() {
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(2));
+    assert_eq!(scenario.findings(InterventionLevel::Nudge), [""; 0]);
+    assert_eq!(scenario.run("Bash: make deploy\nhangs"), [Verdict::Go], "it may end differently");
+    assert_eq!(scenario.findings(InterventionLevel::Nudge).len(), 1, "although it never returns");
+    scenario.run("turn ends");
+    assert!(is_nudge(&scenario.run(FAILS)[0]), "the next one is held back");
+}
+
+#[test]
+fn a_third_round_that_ends_differently_is_not_followed_by_a_nudge() {
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(2));
+    scenario.run("Bash: make deploy\n| deployed version 12\nexit 0");
+    assert_eq!(scenario.session.counters.nudges, 0, "it is withdrawn");
+    assert_eq!(scenario.run("Bash: make deploy\n| deployed version 13\nexit 0"), [Verdict::Go]);
+    // The repetition that starts now is judged by its own rounds.
+    assert_eq!(scenario.run(&FAILS.repeat(3)), [Verdict::Go, Verdict::Go, Verdict::Go]);
+    assert!(is_nudge(&scenario.run(FAILS)[0]));
+}
+
+#[test]
+fn equal_calls_made_together_are_one_round() {
+    let mut scenario = Scenario::new();
+    let batch = "together\nBash: make deploy\n! no rule\nexit 2\nBash: make deploy\n! no rule\nexit 2\nend\n";
+    let rounds =
+        |scenario: &Scenario| scenario.levels().into_iter().filter(|level| *level > InterventionLevel::Notice).count();
+    for event in script::events(&batch.repeat(2)) {
+        scenario.effects.extend(scenario.session.apply(&event, &scenario.rules));
+    }
+    assert_eq!(rounds(&scenario), 0, "four calls, two rounds");
+}
+
+#[test]
 fn other_calls_are_never_punished_for_it() {
     // heartbeat held back 18 of the next 25 unrelated calls after three equal ones.
     let mut scenario = Scenario::new();

@@ -2,6 +2,7 @@
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::BatchCounter;
+use crate::detect::repeat_count::is_judged_by_result;
 use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::rules::PatternRule;
@@ -33,7 +34,11 @@ fn same_answer(context: &CallContext<'_>) -> Option<Claim> {
 fn same_cause(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     let last = if context.pending { context.earlier(rule.window).next()? } else { call };
-    if !context.is_loop_candidate(last) || last.is(CallFlags::NO_OUTPUT) || !last.has_same_action(call) {
+    if context.pending && is_judged_by_result(last)
+        || !context.is_loop_candidate(last)
+        || last.is(CallFlags::NO_OUTPUT)
+        || !last.has_same_action(call)
+    {
         return None;
     }
     let mut counter = BatchCounter::new(call);

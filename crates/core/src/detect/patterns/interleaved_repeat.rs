@@ -35,6 +35,8 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
         // Re-reading while learning something new is normal work.
         _ => Strength::VeryWeak,
     };
+    // Something else was done before this round, so it may end differently once it has run.
+    let strength = if context.pending { strength.min(Strength::Weak) } else { strength };
     Some(repeats.counter.claim(strength, NudgeTarget::Key(call.key), call.key, call.outcome()))
 }
 
