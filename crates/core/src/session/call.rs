@@ -3,6 +3,7 @@
 
 mod flags;
 mod short_digest;
+mod short_text;
 mod snapshot_row;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use crate::time::Timestamp;
 
 pub use flags::CallFlags;
 pub use short_digest::ShortDigest;
+pub(crate) use short_text::shorten;
 
 /// One tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,8 +88,6 @@ pub struct CallResult {
 const MESSAGE_SIMILARITY: f32 = 0.9;
 /// Maximum length of a retained id.
 pub(super) const MAX_ID_BYTES: usize = 40;
-/// Maximum size of `what` and `summary` in a snapshot.
-const MAX_SNAPSHOT_TEXT_BYTES: usize = 72;
 
 /// Whether a file holds plans, notes or a status, which agents write for themselves.
 fn is_notes(path: &str) -> bool {
@@ -366,34 +366,4 @@ impl CallResult {
             summary: shorten(&without_wrapper(returned.output.as_str())),
         }
     }
-}
-
-/// The head of a text on one line, bounded also after JSON escaping.
-pub(crate) fn shorten(text: &str) -> Box<str> {
-    const ELLIPSIS: char = '…';
-    let mut line = [0; MAX_SNAPSHOT_TEXT_BYTES];
-    let (mut len, mut available, mut blank) = (0, MAX_SNAPSHOT_TEXT_BYTES, false);
-    for c in text.trim().chars() {
-        if !c.is_ascii_graphic() && (c.is_whitespace() || c.is_control()) {
-            blank = len > 0;
-            continue;
-        }
-        let cost = c.len_utf8() + usize::from(matches!(c, '"' | '\\')) + usize::from(blank);
-        if cost + ELLIPSIS.len_utf8() > available {
-            len += ELLIPSIS.encode_utf8(&mut line[len..]).len();
-            break;
-        }
-        if std::mem::take(&mut blank) {
-            line[len] = b' ';
-            len += 1;
-        }
-        if c.is_ascii() {
-            line[len] = c as u8;
-            len += 1;
-        } else {
-            len += c.encode_utf8(&mut line[len..]).len();
-        }
-        available -= cost;
-    }
-    Box::from(str::from_utf8(&line[..len]).unwrap_or_default())
 }
