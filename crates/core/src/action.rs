@@ -10,6 +10,7 @@ mod command;
 mod edit_input;
 mod input;
 mod input_fields;
+mod line_range;
 mod programs;
 mod shell;
 mod tool_names;
@@ -28,6 +29,7 @@ use crate::simhash;
 use input::ToolInput;
 
 pub use classify::classify;
+pub use line_range::LineRange;
 
 /// A tool: the agent's name and Belay's kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -100,6 +102,9 @@ pub struct Action {
     /// For a read: what it reads, including the range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<Digest>,
+    /// For a read of one file: which lines of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<LineRange>,
     /// For an edit: the removed and the inserted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunk: Option<EditSides>,

@@ -19,6 +19,7 @@ mod evidence;
 mod external_facts;
 mod file_history;
 mod identities;
+mod known_lines;
 mod operator;
 mod prompt_phrases;
 mod request_history;
@@ -70,7 +71,7 @@ pub const MAX_SESSION_BYTES: usize = 76 * 1024;
 
 /// Version of the serialised form. A snapshot of another version is ignored and the session is rebuilt from
 /// its log.
-pub const SESSION_FORMAT: u16 = 6;
+pub const SESSION_FORMAT: u16 = 7;
 
 /// One agent conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,6 +9,7 @@ mod normalize;
 
 use super::classify::{CODE_FIELDS, COMMAND_FIELDS};
 use super::input::{ToolInput, canonical, normalize_path};
+use super::line_range::LineRange;
 use super::programs::{self, ProgramEffect};
 use super::shell;
 use super::{Action, FingerprintBuilder, ToolKind, skeleton_of, sketch_of, tool_names};
@@ -62,6 +63,7 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
         look: facts
             .look
             .then(|| print.digest("look", &[&facts.shown, &workdir, facts.place.as_deref().unwrap_or_default()])),
+        lines: facts.lines.filter(|_| facts.target.is_some()),
         check: facts.check,
         mutates: facts.mutates,
         poll: facts.poll,
@@ -117,7 +119,7 @@ fn is_shell(program: &str) -> bool {
     programs::SHELLS.contains(&base_name(program))
 }
 
-fn base_name(program: &str) -> &str {
+pub(super) fn base_name(program: &str) -> &str {
     let base = program.rsplit(['/', '\\']).next().unwrap_or(program);
     base.strip_suffix(".exe").unwrap_or(base)
 }
@@ -134,6 +136,7 @@ struct CommandFacts {
     target: Option<String>,
     place: Option<String>,
     look: bool,
+    lines: Option<LineRange>,
     mutates: bool,
     poll: bool,
     commits: bool,
@@ -153,6 +156,7 @@ impl CommandFacts {
         unwrap_shells(&mut commands, 0);
         let mut facts = Self { place: strip_leading_cd(&mut commands), ..Self::default() };
         facts.shown = to_canonical_string(&commands);
+        facts.lines = LineRange::of_script(&commands);
         strip_output_filters(&mut commands);
         facts.canonical = to_canonical_string(&commands);
         if facts.canonical.is_empty() {

@@ -2,6 +2,7 @@
 
 use super::classify::{PATH_FIELDS, PATTERN_FIELDS, URL_FIELDS, is_mcp, split_words};
 use super::input::{ToolInput, canonical, normalize_path};
+use super::line_range::LineRange;
 use super::programs::{appends_output, is_changing_tool};
 use super::{Action, FingerprintBuilder, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
@@ -35,6 +36,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
         sketch: sketch_of(&words),
         target: path.as_ref().map(Digest::of),
         look: looks.then_some(key),
+        lines: (kind == ToolKind::Read && path.is_some()).then(|| LineRange::of_fields(input)).flatten(),
         mutates,
         no_op: kind == ToolKind::Read && path.as_deref().is_none_or(|path| path == "/dev/null") && words.len() <= 2,
         poll: kind == ToolKind::Poll || kind == ToolKind::Read && path.as_deref().is_some_and(appends_output),

@@ -26,6 +26,8 @@ pub enum NudgeTarget {
     Key(Digest),
     /// An edit of the same file.
     Target(ShortDigest),
+    /// A read of lines of the same file.
+    Lines(ShortDigest),
     /// The same tool.
     Tool(ShortDigest),
     /// The next call, whatever it is.
@@ -40,6 +42,7 @@ impl NudgeTarget {
         match *self {
             Self::Key(key) => call.key == key,
             Self::Target(target) => call.edits() && call.target.equals_if_known(target),
+            Self::Lines(target) => call.lines.is_some() && call.target.equals_if_known(target),
             Self::Tool(tool) => call.tool == tool,
             Self::Any => !call.is_neutral(),
             Self::Turn => false,

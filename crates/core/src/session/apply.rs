@@ -157,9 +157,10 @@ impl Session {
             Body::Learned(_) => self.record_spend(event, rules),
             Body::SubAgentStarted(_) => counters.sub_agents += 1,
             Body::Compacted(_) => {
-                counters.compactions += 1;
+                self.counters.compactions += 1;
                 // The agent no longer knows what it read.
                 self.known_words = KnownWords::default();
+                self.window.compact(self.counters.calls);
             }
             _ => {}
         }

@@ -9,7 +9,7 @@ mod snapshot_row;
 use serde::{Deserialize, Serialize};
 
 use super::word_novelty::Intent;
-use crate::action::{Action, ToolKind};
+use crate::action::{Action, LineRange, ToolKind};
 use crate::digest::Digest;
 use crate::event::{CheckKind, ToolCalled, ToolReturned};
 use crate::outcome::{CallStatus, Outcome, without_wrapper};
@@ -45,6 +45,8 @@ pub struct Call {
     pub intent: Intent,
     /// The file or directory in question, if there is exactly one.
     pub target: ShortDigest,
+    /// Which lines of the target a read shows.
+    pub lines: Option<LineRange>,
     /// Text removed by an edit.
     pub before: ShortDigest,
     /// Text inserted by an edit.
@@ -149,6 +151,7 @@ impl Call {
                 Intent::default()
             },
             target: action.target.into(),
+            lines: action.lines,
             before: hunk.and_then(|hunk| hunk.before).into(),
             after: hunk.map(|hunk| hunk.after).into(),
             flags,
@@ -185,6 +188,7 @@ impl Call {
             sketch: Digest(0),
             intent: Intent::default(),
             target: ShortDigest::NONE,
+            lines: None,
             before: ShortDigest::NONE,
             after: ShortDigest::NONE,
             flags: CallFlags::EXTERNAL,

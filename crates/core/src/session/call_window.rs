@@ -30,6 +30,9 @@ pub struct CallWindow {
     /// Ordinal of the call that received the latest result.
     #[serde(default)]
     last_answered: Option<u64>,
+    /// The agent no longer knows what calls before this ordinal showed: its context was compacted.
+    #[serde(default)]
+    compacted_at: u64,
 }
 
 impl CallWindow {
@@ -53,6 +56,16 @@ impl CallWindow {
         self.since = next_ordinal;
         // Changes and checks without a call have no ordinal of their own.
         self.calls.iter_mut().for_each(|call| call.flags.set(CallFlags::REPORTED, false));
+    }
+
+    /// First ordinal whose output the agent still knows.
+    pub(super) fn compacted_at(&self) -> u64 {
+        self.compacted_at
+    }
+
+    /// Records that the agent forgot all outputs before `next_ordinal`.
+    pub(super) fn compact(&mut self, next_ordinal: u64) {
+        self.compacted_at = next_ordinal;
     }
 
     /// Ends the current batch.

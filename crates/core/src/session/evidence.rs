@@ -80,7 +80,7 @@ impl Session {
     /// Holds a call back and delivers a nudge instead. The call counts as another occurrence with the previous
     /// result.
     fn hold_back(&mut self, at: usize, nudge: PendingNudge, event: &Event) {
-        let repeats = matches!(nudge.nudge_target, NudgeTarget::Key(_) | NudgeTarget::Target(_) | NudgeTarget::Tool(_));
+        let repeats = !matches!(nudge.nudge_target, NudgeTarget::Any | NudgeTarget::Turn);
         let mut before = self.window.calls().range(..at).rev().filter(|call| nudge.nudge_target.matches(call));
         let previous_result = before.find_map(|call| call.result.clone()).filter(|_| repeats);
         let verdict = Verdict::Nudge { finding: nudge.finding, message: nudge.message };
@@ -191,6 +191,7 @@ impl Session {
         let result = call.result.as_ref();
         let (family, failing) =
             result.map_or((ShortDigest::NONE, ShortDigest::NONE), |result| (result.family, result.failing));
+        let known_lines = self.window.shows_known_lines(at);
         let mut flags = call.flags;
         let allowed = flags.intersects(CallFlags::ALLOWED) || self.is_allowed(key, outcome, rules);
         flags.set(CallFlags::ALLOWED, allowed);
@@ -203,7 +204,9 @@ impl Session {
         // What was started is something of its own each time.
         flags.set(CallFlags::NEW_ACTION_OUTCOME, is_new(1 + compaction, key.0, outcome.0) || starts);
         flags.set(CallFlags::NEW_CHANGE, changes && is_new(2, key.0, 0));
-        flags.set(CallFlags::FIRST_READ, is_new(3 + compaction, 0, outcome.0) && ok && !empty && !changes);
+        flags.set(CallFlags::KNOWN_LINES, known_lines);
+        let new_output = is_new(3 + compaction, 0, outcome.0) && !known_lines;
+        flags.set(CallFlags::FIRST_READ, new_output && ok && !empty && !changes);
         let new_error = family.is_some() && is_new(4, u64::from(family.bits()), 0);
         let new_failures = failing.is_some() && is_new(5, key.0, u64::from(failing.bits()));
         let changes_file = call.changes_file();

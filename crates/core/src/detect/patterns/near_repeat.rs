@@ -1,9 +1,10 @@
-//! Calls that differ only in numbers and indentation, with the same result.
+//! Calls that differ only in numbers and indentation, with the same result; reads of lines that are known.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::BatchCounter;
 use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
+use crate::digest::Digest;
 use crate::rules::PatternRule;
 use crate::session::CallFlags;
 
@@ -19,6 +20,41 @@ pub(super) static PATTERN: Pattern = Pattern {
 };
 
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    other_numbers(context, rule).or_else(|| known_lines(context, rule))
+}
+
+/// Reads of one file whose ranges contain each other, after the read that showed these lines.
+fn known_lines(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
+    let lines = call.lines.filter(|_| call.is(CallFlags::KNOWN_LINES) && context.is_loop_candidate(call))?;
+    let mut counter = BatchCounter::new(call);
+    let mut varied = false;
+    for other in context.earlier(rule.window) {
+        if other.may_change_files() {
+            break;
+        }
+        let Some(shown) = other.lines.filter(|_| other.target.equals_if_known(call.target)) else { continue };
+        if !(shown.contains(lines) || lines.contains(shown)) {
+            continue;
+        }
+        varied |= other.key != call.key;
+        counter.add(other);
+        // The read that showed them is the first of the series.
+        if !other.is(CallFlags::KNOWN_LINES) {
+            break;
+        }
+    }
+    let (action, outcome) = (call.target_digest(), known_content());
+    let claim = || counter.claim(Strength::Weak, NudgeTarget::Lines(call.target), action, outcome);
+    (counter.count > 1 && varied).then(claim)
+}
+
+/// The outcome of reads that show nothing but known lines.
+fn known_content() -> Digest {
+    Digest::of("known lines")
+}
+
+fn other_numbers(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     // Failing edits have their own pattern, and an accepted change is progress, however similar the next one
     // is.
@@ -58,6 +94,21 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
     let what = describe_call(context);
+    if claim.outcome == known_content() {
+        return Wording {
+            sentence: format!(
+                "The same lines of a file were read {}, in other ranges; last: {what}",
+                count_phrase(claim.ran())
+            ),
+            unchanged: "the lines, which an earlier read has shown".to_owned(),
+            progress: "lines not read before, or a change to the file",
+            tips: &[
+                "The earlier output still holds: use it instead of reading the lines again.",
+                "Say what you are looking for, and search for that.",
+            ],
+            custom_message: None,
+        };
+    }
     Wording {
         sentence: format!(
             "Nearly the same call (only numbers or indentation differ) was made {} with the same result: {what}",

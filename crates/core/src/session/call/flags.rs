@@ -73,6 +73,8 @@ impl CallFlags {
     pub const LINTS: Self = Self(1 << 28);
     /// The status follows from an exit code, so no other source overrules it.
     pub const EXIT_CODE_KNOWN: Self = Self(1 << 29);
+    /// A read of lines that an earlier read of the same file has shown.
+    pub const KNOWN_LINES: Self = Self(1 << 30);
     /// The call was progress.
     pub const PROGRESS: Self = Self(1 << 23);
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Call, CallFlags, CallResult, ShortDigest};
-use crate::action::ToolKind;
+use crate::action::{LineRange, ToolKind};
 use crate::digest::Digest;
 use crate::outcome::CallStatus;
 use crate::session::Intent;
@@ -11,12 +11,15 @@ use crate::time::Timestamp;
 
 type AnswerRow = (CallStatus, Digest, [ShortDigest; 3], Digest, [u32; 2], Box<str>);
 
+/// First and last line.
+type LineRow = Option<(u32, u32)>;
+
 #[derive(Serialize, Deserialize)]
 pub(super) struct CallRow(
     (u64, u32, ToolKind, ShortDigest, Digest),
     [ShortDigest; 6],
     (Digest, Intent, CallFlags, u32, i64),
-    (Option<Box<str>>, ShortDigest, Box<str>),
+    (Option<Box<str>>, ShortDigest, Box<str>, LineRow),
     Option<AnswerRow>,
 );
 
@@ -26,7 +29,7 @@ impl From<Call> for CallRow {
             (call.ordinal, call.batch, call.kind, call.tool, call.key),
             [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
             (call.sketch, call.intent, call.flags, call.custom, call.at.millis()),
-            (call.id, call.id_digest, call.what),
+            (call.id, call.id_digest, call.what, call.lines.map(|lines| (lines.first, lines.last))),
             call.result
                 .map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, [a.line, a.len], a.summary)),
         )
@@ -39,9 +42,10 @@ impl From<CallRow> for Call {
             (ordinal, batch, kind, tool, key),
             [place, shape, skeleton, target, before, after],
             (sketch, intent, flags, custom, at),
-            (id, id_digest, what),
+            (id, id_digest, what, lines),
             result,
         ) = row;
+        let lines = lines.map(|(first, last)| LineRange { first, last });
         let result = result.map(|(status, digest, [family, failing, failure], sketch, [line, len], summary)| {
             CallResult { status, digest, family, failing, failure, sketch, line, len, summary }
         });
@@ -58,6 +62,7 @@ impl From<CallRow> for Call {
             sketch,
             intent,
             target,
+            lines,
             before,
             after,
             flags,
