@@ -22,6 +22,8 @@ mod request_meta;
 mod response_reader;
 mod session_cache;
 mod session_id;
+#[cfg(test)]
+mod tests;
 mod token_estimate;
 mod wire;
 

@@ -172,5 +172,5 @@ fn is_new_read(call: &Call) -> bool {
 /// A successful new command that does more than read.
 fn is_new_command(call: &Call) -> bool {
     let reads = call.is(CallFlags::READ_ONLY) || call.is(CallFlags::POLL);
-    call.kind == ToolKind::Shell && call.succeeded() && call.is(CallFlags::NEW_ACTION_OUTCOME) && !reads
+    call.kind == ToolKind::Shell && call.took_effect() && call.is(CallFlags::NEW_ACTION_OUTCOME) && !reads
 }

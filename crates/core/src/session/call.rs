@@ -250,6 +250,11 @@ impl Call {
         self.status() == Some(CallStatus::Ok)
     }
 
+    /// Succeeded, or started something that may not have ended yet.
+    pub(crate) fn took_effect(&self) -> bool {
+        self.succeeded() || self.is(CallFlags::STARTS) && self.status() == Some(CallStatus::Running)
+    }
+
     /// Error family, if it failed.
     pub fn family(&self) -> ShortDigest {
         self.result.as_ref().map_or(ShortDigest::NONE, |result| result.family)
@@ -297,7 +302,7 @@ impl Call {
     pub fn may_affect_others(&self) -> bool {
         let reads = self.is(CallFlags::READ_ONLY) || self.is(CallFlags::POLL) || self.is(CallFlags::NO_OP);
         let checks = self.is(CallFlags::CHECK) && !self.is(CallFlags::BUILDS);
-        self.succeeded()
+        self.took_effect()
             && !reads
             && !checks
             && (self.is(CallFlags::NEW_ACTION_OUTCOME) || self.is(CallFlags::NEW_CHANGE) || self.may_restore_files())

@@ -185,7 +185,8 @@ impl Session {
     /// Sets the novelty flags of a call once it has a result or will never get one.
     pub(super) fn resolve_call(&mut self, at: usize, rules: &Rules) {
         let Some(call) = self.window.get(at) else { return };
-        let (ok, outcome, key) = (call.succeeded(), call.outcome(), call.key);
+        let (ok, failed, call_status) = (call.succeeded(), call.failed(), call.status());
+        let (outcome, key) = (call.outcome(), call.key);
         let empty = call.result.is_none() || call.is(CallFlags::NO_OUTPUT);
         let changes = ok && call.is(CallFlags::MUTATES);
         let result = call.result.as_ref();
@@ -200,13 +201,13 @@ impl Session {
         // read for the last one. What it tried and what failed still counts.
         let reads_anew = self.counters.compactions + self.dialogue.person_prompts;
         let compaction = if ok && call.is(CallFlags::READ_ONLY) { reads_anew << 8 } else { 0 };
-        let starts = ok && flags.intersects(CallFlags::STARTS);
-        // What was started is something of its own each time.
+        // What was started is something of its own each time, and its receipt shows nothing.
+        let starts = flags.intersects(CallFlags::STARTS) && call_status.is_some() && !failed;
         flags.set(CallFlags::NEW_ACTION_OUTCOME, is_new(1 + compaction, key.0, outcome.0) || starts);
         flags.set(CallFlags::NEW_CHANGE, changes && is_new(2, key.0, 0));
         flags.set(CallFlags::KNOWN_LINES, known_lines);
         let new_output = is_new(3 + compaction, 0, outcome.0) && !known_lines;
-        flags.set(CallFlags::FIRST_READ, new_output && ok && !empty && !changes);
+        flags.set(CallFlags::FIRST_READ, new_output && ok && !empty && !changes && !starts);
         let new_error = family.is_some() && is_new(4, u64::from(family.bits()), 0);
         let new_failures = failing.is_some() && is_new(5, key.0, u64::from(failing.bits()));
         let changes_file = call.changes_file();
