@@ -54,6 +54,7 @@ pub fn replay(
         told: (family.len() > 1).then(HashSet::new),
         new: Vec::new(),
         skipped: 0,
+        copied: None,
         file: PathBuf::new(),
     };
     let mut files = Vec::new();
@@ -109,6 +110,8 @@ struct Replay<'a> {
     new: Vec<u64>,
     /// Number of facts of this file that an earlier file contains.
     skipped: u64,
+    /// The session whose last fact in this file is also in an earlier file.
+    copied: Option<SessionKey>,
     file: PathBuf,
 }
 
@@ -116,6 +119,7 @@ impl Replay<'_> {
     fn end_file(&mut self) {
         let new = std::mem::take(&mut self.new);
         self.skipped = 0;
+        self.copied = None;
         if let Some(told) = &mut self.told {
             told.extend(new);
         }
@@ -146,14 +150,21 @@ impl Replay<'_> {
 
 impl Sink for Replay<'_> {
     fn event(&mut self, event: Event) {
-        if let Some(told) = &self.told
-            && let Some(fact) = fact(&event)
-        {
-            if told.contains(&fact) {
-                self.skipped += 1;
-                return;
+        if let Some(told) = &self.told {
+            match fact(&event) {
+                Some(fact) if told.contains(&fact) => {
+                    self.skipped += 1;
+                    self.copied = Some(event.session);
+                    return;
+                }
+                Some(fact) => {
+                    self.new.push(fact);
+                    self.copied = None;
+                }
+                // What has no identity of its own, such as the end of a turn, belongs to the fact before it.
+                None if self.copied.as_ref() == Some(&event.session) => return,
+                None => {}
             }
-            self.new.push(fact);
         }
         self.session(&event).apply(&event);
     }

@@ -28,6 +28,18 @@ pub(super) fn read(path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadEr
     Ok(stats)
 }
 
+/// The ids of the sessions; none if the database cannot be read.
+pub(super) fn session_ids(path: &Path) -> Vec<String> {
+    let ids = |database: Connection| {
+        let mut rows = database.prepare("SELECT id FROM session ORDER BY id LIMIT ?1")?;
+        rows.query_map([MAX_SESSION_IDS], |row| row.get(0))?.collect()
+    };
+    open(path).and_then(ids).unwrap_or_default()
+}
+
+/// Of more sessions, exports of the others count twice.
+const MAX_SESSION_IDS: u32 = 100_000;
+
 /// Opens the database read-only. A database that no process has open, in a directory that is not writable, can only be
 /// opened as immutable.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
@@ -112,7 +124,8 @@ impl DatabaseReader<'_> {
         while let Some(row) = rows.next()? {
             let Some(data) = self.row_text(row, builder)? else { continue };
             match serde_json::from_str::<Part<'_>>(&data) {
-                Ok(part) => message.part(part),
+                // The id is a column of its own.
+                Ok(part) => message.part(part.with_id(&row.get::<_, String>(0)?)),
                 Err(_) => self.stats.record_error(LineError::Malformed),
             }
         }

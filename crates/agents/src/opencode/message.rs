@@ -1,5 +1,7 @@
 //! One message and its parts, from the database or an export.
 
+use std::borrow::Cow;
+
 use belay_core::event::{
     Author, Body, ChangeKind, Compacted, FileChanged, ModelAnswered, ModelFailed, Note, Prompt, SubAgent, ToolCalled,
     ToolReturned, TurnEnded, Usage,
@@ -98,6 +100,13 @@ struct State {
     error: String,
     metadata: Value,
     time: LenientOption<Span>,
+}
+
+impl Part<'_> {
+    /// The same part under this id.
+    pub(super) fn with_id(self, id: &str) -> Self {
+        Self { id: LenientString(Cow::Owned(id.to_owned())), ..self }
+    }
 }
 
 /// Collects the parts of a message, then emits its events.

@@ -11,8 +11,8 @@ use super::message::{Info, MessageBuilder, Part, Span};
 use super::{ID, database};
 use crate::lenient_json::{LenientOption, LenientString};
 use crate::transcript::{
-    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, parse,
-    read_items,
+    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, fork_ids,
+    parse, read_items,
 };
 
 /// The database with all sessions.
@@ -29,9 +29,9 @@ impl TranscriptFormat for OpencodeDatabaseFormat {
         named && head.starts_with(b"SQLite format 3\0")
     }
 
-    fn fork_ids(&self, _path: &Path, _head: &[u8]) -> Vec<u64> {
-        // It holds many sessions; those near its beginning do not name the file.
-        Vec::new()
+    fn fork_ids(&self, path: &Path, _head: &[u8]) -> Vec<u64> {
+        // An export of any of its sessions is a copy.
+        database::session_ids(path).iter().filter_map(|id| fork_ids::of_session_id(ID, id)).collect()
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
@@ -52,6 +52,10 @@ impl TranscriptFormat for OpencodeExportFormat {
         let head = &head[..head.len().min(1024)];
         let has = |name: &str| memchr::memmem::find(head, name.as_bytes()).is_some();
         head.trim_ascii_start().starts_with(b"{") && has("\"info\"") && has("\"ses_")
+    }
+
+    fn fork_ids(&self, _path: &Path, head: &[u8]) -> Vec<u64> {
+        ["id", "sessionID"].into_iter().filter_map(|field| fork_ids::first_session(ID, head, field)).collect()
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {

@@ -18,10 +18,19 @@ pub(crate) fn of_name(agent: &str, path: &Path) -> Option<u64> {
 
 /// The hash of the first session id that a file states. Copies may have any name.
 pub(crate) fn of_session_field(agent: &str, head: &[u8]) -> Vec<u64> {
+    let ids = ["sessionId", "sessionID", "session_id"].into_iter().find_map(|field| first_session(agent, head, field));
+    ids.into_iter().collect()
+}
+
+/// The hash of the session id that a field of this name has first.
+pub(crate) fn first_session(agent: &str, head: &[u8], field: &str) -> Option<u64> {
+    of_session_id(agent, str::from_utf8(values(head, field).next()?).ok()?)
+}
+
+/// The hash of a session id; `None` for one that is too short to be unique.
+pub(crate) fn of_session_id(agent: &str, id: &str) -> Option<u64> {
     const MIN_ID_BYTES: usize = 8;
-    let id = ["sessionId", "sessionID", "session_id"].iter().find_map(|field| values(head, field).next());
-    let id = id.filter(|id| id.len() >= MIN_ID_BYTES).and_then(|id| str::from_utf8(id).ok());
-    id.map(|id| Digest::of(format!("session:{agent}:{id}")).0).into_iter().collect()
+    (id.len() >= MIN_ID_BYTES).then(|| Digest::of(format!("session:{agent}:{id}")).0)
 }
 
 /// Hashes of the values of these fields.

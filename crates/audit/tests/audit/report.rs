@@ -309,6 +309,23 @@ fn copies_of_one_session_under_other_names_count_once() {
 }
 
 #[test]
+fn a_database_and_an_export_of_its_session_count_once() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agents/tests/fixtures/opencode/v1.18");
+    let script = std::fs::read_to_string(fixtures.join("opencode.sql")).expect("readable");
+    let audited = |with_export: bool| {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let database = rusqlite::Connection::open(dir.path().join("opencode.db"));
+        database.and_then(|it| it.execute_batch(&script)).expect("valid SQL");
+        if with_export {
+            std::fs::copy(fixtures.join("export.json"), dir.path().join("to-share.json")).expect("a copy");
+        }
+        let total = audit(&[dir.path()]).of("total")[0].clone();
+        ["sessions", "calls", "human_turns", "usage", "cost_micros"].map(|field| total[field].clone())
+    };
+    assert_eq!(audited(true), audited(false));
+}
+
+#[test]
 fn the_report_says_what_would_have_stopped_the_costs() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut history = History::new(1, "shop");
