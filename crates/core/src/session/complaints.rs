@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::call::{ShortDigest, shorten};
+use super::prompt_phrases::is_bare_go_on;
 use crate::digest::Digest;
 use crate::event::TextFingerprint;
 use crate::outcome::{Outcome, normalise};
@@ -24,6 +25,31 @@ const MIN_BYTES: usize = 16;
 
 /// Longer messages are pasted; they are complaints if a line of them names an error.
 const MAX_TYPED_BYTES: usize = 400;
+
+/// Longer messages say what the matter is, and are compared with others.
+const MAX_REFERENCE_BYTES: usize = 200;
+
+/// Beginnings of a message, in lower case, that refer to the complaint before it: the last answer did not settle it.
+const REFERENCES: &[&str] = &[
+    "still",
+    "nope",
+    "no, still",
+    "no still",
+    "same error",
+    "same issue",
+    "same problem",
+    "same thing",
+    "it's still",
+    "its still",
+    "it's the same",
+    "its the same",
+    "sorry to say it's the same",
+    "immer noch",
+    "geht immer noch nicht",
+    "toujours pas",
+    "sigue sin",
+    "ainda não",
+];
 
 /// Words of a complaint, in lower case.
 const COMPLAINT_WORDS: &[&str] = &[
@@ -62,6 +88,9 @@ pub struct Complaints {
     answered: bool,
     /// Index of the complaint that the newest message is.
     newest: Option<usize>,
+    /// Index of the latest complaint, while the person has said nothing else since.
+    #[serde(default)]
+    open: Option<usize>,
 }
 
 /// One complaint, in whatever words it was first made.
@@ -88,19 +117,29 @@ impl Complaints {
         // Without an answer in between, it continues the last message: a log that is pasted in pieces.
         let answered = std::mem::take(&mut self.answered) || self.recent.is_empty();
         self.newest = None;
-        if !answered || !is_complaint(text) {
+        if !answered {
+            return;
+        }
+        let refers = refers_to_complaint(text);
+        if !refers && !is_complaint(text) {
+            if !is_bare_go_on(text) {
+                self.open = None;
+            }
             return;
         }
         let complaint = Complaint::of(text, next_call);
-        if let Some(at) = self.recent.iter().position(|known| known.says_the_same(&complaint)) {
+        let known = self.recent.iter().position(|known| known.says_the_same(&complaint));
+        if let Some(at) = known.or(self.open.filter(|_| refers)) {
             self.recent[at].count = self.recent[at].count.saturating_add(1);
             self.newest = Some(at);
+            self.open = Some(at);
             return;
         }
         if self.recent.len() == MAX_COMPLAINTS {
             self.recent.pop_front();
         }
         self.recent.push_back(complaint);
+        self.open = Some(self.recent.len() - 1);
     }
 
     /// The complaint that the newest message repeats.
@@ -140,6 +179,16 @@ impl Complaint {
     }
 }
 
+/// Whether a message only says that the complaint before it still holds: "still cannot drag".
+fn refers_to_complaint(text: &str) -> bool {
+    let text = text.trim();
+    text.len() <= MAX_REFERENCE_BYTES && {
+        let lower = text.to_lowercase();
+        let follows = |rest: &str| rest.chars().next().is_none_or(|c| !c.is_alphanumeric());
+        REFERENCES.iter().any(|start| lower.strip_prefix(start).is_some_and(follows))
+    }
+}
+
 /// Whether a message reports an error or complains; anything else may be a standing order. Long texts that only mention
 /// errors are instructions, such as the template behind a slash command.
 fn is_complaint(text: &str) -> bool {
@@ -176,6 +225,15 @@ mod tests {
         assert_eq!(repeated(&["/test error", "/test error"]), 1, "a slash command is an order");
         let template = format!("## Input\nYou must stop at an error. {}", "Then write the plan. ".repeat(30));
         assert_eq!(repeated(&[&template, &template, &template]), 1, "so is what it stands for");
+    }
+
+    #[test]
+    fn still_not_refers_to_the_complaint_before() {
+        let first = "The handle doesn't work, it starts a selection";
+        assert_eq!(repeated(&[first, "still cannot drag nodes", "Nope, still cannot drag."]), 3);
+        assert_eq!(repeated(&[first, "still laggy", "continue", "same error"]), 3, "a bare order says nothing else");
+        assert_eq!(repeated(&[first, "still laggy", "that worked! now add a test", "still laggy"]), 1);
+        assert_eq!(repeated(&["stills are fine", "stillness is fine", "nopes"]), 1);
     }
 
     #[test]
