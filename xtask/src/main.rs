@@ -10,6 +10,7 @@ mod bench;
 mod browser;
 mod fuzz;
 mod install;
+mod label;
 mod links;
 mod nextest;
 mod prices;
@@ -35,6 +36,9 @@ Usage: cargo xtask <command> [options]
                        --status: the status of sessions at labelled moments
                        --sensitivity PATH: every threshold one step looser and stricter, per source
                        --histories PATH: healthy sessions that would be interrupted, with the sentences
+  label show FILE      print all turns of a session; see docs/dev/labels.md
+                       add LABELS SESSION LABEL FIRST LAST NOTE: record a span
+                       score LABELS DIR: which labelled spans the detectors find
   record moments [AGENT [SCENARIO]]
                        record labelled moments from the real CLIs, for `score --status`; needs tmux
   prices DATE FILE...  update the price table; see docs/dev/prices.md
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         "soak" => soak::run(&rest),
         "bench" => bench::run(&rest),
         "score" => score::run(&rest),
+        "label" => label::run(&rest),
         "record" => record::run(&rest),
         "prices" => prices::run(&rest),
         "screenshots" => browser::screenshots(),

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::shell;
+pub(crate) use alarms::Alarms;
 use corpus::Corpus;
 
 const USAGE: &str = "usage: cargo xtask score --status, or score [--sensitivity | --histories] PATH, a directory with X-labels.tsv, \
@@ -74,13 +75,13 @@ fn total(path: &Path) -> Result<bool, String> {
 }
 
 /// Runs `belay audit` with variants of the rules.
-struct Replay {
+pub(crate) struct Replay {
     belay: PathBuf,
     work: PathBuf,
 }
 
 impl Replay {
-    fn new(work: &Path) -> Result<Self, String> {
+    pub(crate) fn new(work: &Path) -> Result<Self, String> {
         if !shell::run(&mut shell::cargo(&["build", "--release", "--quiet", "-p", "belayer"]))? {
             return Err("cannot build belay".to_owned());
         }
@@ -89,7 +90,7 @@ impl Replay {
     }
 
     /// The alarms in these sessions under the built-in rules with `config` on top.
-    fn run(&self, sessions: &Path, name: &str, config: &str) -> Result<PathBuf, String> {
+    pub(crate) fn run(&self, sessions: &Path, name: &str, config: &str) -> Result<PathBuf, String> {
         let rules = self.work.join(format!("{name}.toml"));
         let alarms = self.work.join(format!("{name}.jsonl"));
         let cannot_write = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());

@@ -6,25 +6,30 @@ use std::path::Path;
 
 use super::corpus::file_name;
 
-/// One nudge or pause.
+/// One nudge or pause, or one notice.
 #[derive(Clone, Debug)]
-pub(super) struct Alarm {
+pub(crate) struct Alarm {
     pub call: u64,
     pub pattern: String,
     pub pauses: bool,
     pub sentence: String,
 }
 
-/// The alarms by file, and the files that were read.
+/// The alarms and notices by file, and the files that were read.
 #[derive(Debug, Default)]
-pub(super) struct Alarms {
+pub(crate) struct Alarms {
     pub by_file: BTreeMap<String, Vec<Alarm>>,
+    pub notices: BTreeMap<String, Vec<Alarm>>,
     pub read: BTreeSet<String>,
 }
 
 impl Alarms {
-    pub(super) fn read(path: &Path) -> Result<Self, String> {
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        Ok(Self::parse(&text))
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
         let mut alarms = Self::default();
         for line in text.lines() {
             let Some(file) = field(line, "file").map(|file| file_name(Path::new(&file))) else { continue };
@@ -34,16 +39,23 @@ impl Alarms {
                     // A session that is split over several files names them all.
                     alarms.read.extend(list(line, "files").iter().map(|file| file_name(Path::new(file))));
                 }
-                Some("alarm") => alarms.by_file.entry(file).or_default().push(Alarm {
-                    call: number(line, "call").unwrap_or(0),
-                    pattern: field(line, "pattern").unwrap_or_default(),
-                    pauses: field(line, "action").as_deref() == Some("pause"),
-                    sentence: field(line, "sentence").unwrap_or_default(),
-                }),
+                Some("alarm") => alarms.by_file.entry(file).or_default().push(Alarm::of(line)),
+                Some("notice") => alarms.notices.entry(file).or_default().push(Alarm::of(line)),
                 _ => {}
             }
         }
-        Ok(alarms)
+        alarms
+    }
+}
+
+impl Alarm {
+    fn of(line: &str) -> Self {
+        Self {
+            call: number(line, "call").unwrap_or(0),
+            pattern: field(line, "pattern").unwrap_or_default(),
+            pauses: field(line, "action").as_deref() == Some("pause"),
+            sentence: field(line, "sentence").unwrap_or_default(),
+        }
     }
 }
 
