@@ -97,7 +97,7 @@ impl Operation {
 
     /// An object with one list.
     fn returns_list<T: JsonSchema>(mut self, name: &'static str) -> Self {
-        self.response = ResponseSchema::List(name, |types| Vec::<T>::json_schema(types));
+        self.response = ResponseSchema::List(name, Vec::<T>::json_schema);
         self
     }
 
