@@ -65,6 +65,7 @@ use crate::policy::FindingTracker;
 use crate::rules::UnknownModel;
 use crate::status::PhaseRecord;
 use crate::time::Timestamp;
+use crate::wait::Awaited;
 
 /// Maximum size of a serialised session.
 pub const MAX_SESSION_BYTES: usize = 76 * 1024;
@@ -241,6 +242,9 @@ pub struct DeclaredWait {
     pub until: Option<Timestamp>,
     /// What it waits for.
     pub what: String,
+    /// The conditions, all of which must be met; empty if only the text is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub all: Vec<Awaited>,
 }
 
 impl Session {

@@ -178,7 +178,8 @@ fn end_wait(shared: &Shared, state: &State, id: &str, open: &mut OpenTask) -> Re
         Some(Awaited::Limit { account, until }) => {
             until.saturating_since(now()) > MIN_LIMIT && !shared.limits.awaits_answer(&AccountId::from_name(account))
         }
-        None => false,
+        // A review waits for nothing else.
+        _ => false,
     };
     if is_over {
         open.record(Record::WaitEnded)?;

@@ -5,9 +5,11 @@
 //! | module | contents |
 //! |---|---|
 //! | [`journal`] | the records of a state on disk: applied to a copy, appended, synced, and then believed |
+//! | [`wait`] | whether what a task or an agent waits for has happened |
 
 #![cfg(unix)]
 
 pub mod journal;
+pub mod wait;
 
 pub use journal::{Entries, Entry, Journal, JournalError};

@@ -11,6 +11,7 @@ use belay_config::DurationSetting;
 use belay_core::event::{Body, WaitEnded, Waiting};
 use belay_core::{Event, Excerpt, SessionKey, Source, Timestamp};
 use belay_ipc::{SessionRequest, SessionsRequest};
+use belay_tasks::wait;
 use clap::Args;
 use serde_json::json;
 
@@ -56,16 +57,20 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
     let began = Instant::now();
     let at_most = args.at_most.get().unwrap_or(MAX_WAIT).min(MAX_WAIT);
     let every = args.every.get().unwrap_or(Duration::from_secs(2)).max(Duration::from_millis(100));
-    let conditions = conditions(args)?;
+    let dir = std::env::current_dir().map_err(|error| {
+        CommandError::new(format!("cannot find the current directory: {error}")).hint("run the command in another one")
+    })?;
+    let conditions = Condition::parse_all(args, &dir, now())?;
     if conditions.is_empty() {
         return Err(CommandError::usage("no condition given")
             .hint("use --until, --for-file, --for-command or --for-pid; for a delay: `belay wait --until 5m`"));
     }
-    let what = conditions.iter().map(Condition::describe).collect::<Vec<_>>().join(" and ");
+    let what = conditions.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" and ");
     let session = session(context, args)?;
     if let Some(session) = &session {
         let until = Some(now() + at_most);
-        record(context, session, Body::Waiting(Waiting { until, what: Excerpt::with_limit(&what, 256) }));
+        let all = conditions.iter().map(|one| one.awaited.clone()).collect();
+        record(context, session, Body::Waiting(Waiting { until, what: Excerpt::with_limit(&what, 256), all }));
     }
     let mut signals = SignalWaiter::new()?;
     let ended = loop {
@@ -77,7 +82,7 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
         if left().is_zero() {
             break WaitOutcome::TimedOut;
         }
-        if let Some(signal) = signals.sleep(sleep_time(&open, every).min(left())) {
+        if let Some(signal) = signals.sleep(next_look(&open, every).min(left())) {
             break WaitOutcome::Interrupted(signal);
         }
     };
@@ -102,29 +107,10 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
     Ok(if met { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-/// Time until the next check: the earliest known time, or the check interval of the other conditions.
-fn sleep_time(open: &[&Condition], every: Duration) -> Duration {
-    let due = open.iter().filter_map(|condition| condition.due_in(now())).min();
-    let needs_polling = open.iter().any(|condition| condition.due_in(now()).is_none());
-    match (due, needs_polling) {
-        (Some(due), true) => due.min(every),
-        (Some(due), false) => due,
-        (None, _) => every,
-    }
-}
-
-fn conditions(args: &WaitArgs) -> Result<Vec<Condition>, CommandError> {
-    let mut all = Vec::new();
-    if let Some(text) = &args.until {
-        let until = condition::time(text, now()).ok_or_else(|| {
-            CommandError::usage(format!("--until {text}: invalid time")).hint("use 14:30, 2026-11-16T09:00:00Z, or 10m")
-        })?;
-        all.push(Condition::Time(until));
-    }
-    all.extend(args.for_file.iter().cloned().map(Condition::File));
-    all.extend(args.for_command.iter().cloned().map(Condition::Command));
-    all.extend(args.for_pid.iter().copied().map(Condition::Process));
-    Ok(all)
+/// Time until one of the conditions may be met.
+fn next_look(open: &[&Condition], every: Duration) -> Duration {
+    let times = open.iter().map(|condition| wait::next_look(&condition.awaited, now(), every));
+    times.min().unwrap_or(every)
 }
 
 /// How a wait ended.

@@ -37,6 +37,8 @@ fn an_agent_that_ends_a_wait_ends_it_for_us_too() {
     assert!(declared);
     let show = world.run(&["show", "s1", "--json"]).json();
     assert_eq!(show["session"]["waiting"]["what"], "never exists", "{show}");
+    let file = json!([{ "for": "file", "path": world.path("home/code/app/never") }]);
+    assert_eq!(show["session"]["waiting"]["all"], file, "where the resident process can look for it: {show}");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
     let events = world.run(&["events", "tail", "claude-code:s1", "-n", "100", "--json"]).out;

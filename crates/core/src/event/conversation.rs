@@ -8,6 +8,7 @@ use crate::effect::Spend;
 use crate::excerpt::Excerpt;
 use crate::key::SessionKey;
 use crate::time::Timestamp;
+use crate::wait::Awaited;
 
 /// A conversation started or was resumed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -116,6 +117,9 @@ pub struct Waiting {
     /// What it waits for: a file, a command, a process, a person.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub what: Excerpt,
+    /// The conditions, all of which must be met; empty if only the text is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub all: Vec<Awaited>,
 }
 
 /// A declared wait ended.

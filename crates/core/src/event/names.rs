@@ -12,6 +12,7 @@ use crate::key::{MAX_ID_BYTES, redact_key_part, redacted_id};
 use crate::outcome::Outcome;
 use crate::redact::redact;
 use crate::session::Budget;
+use crate::wait::Awaited;
 
 /// Maximum length of a path or task.
 const MAX_PATH_BYTES: usize = 2048;
@@ -21,6 +22,9 @@ const MAX_NAME_BYTES: usize = 256;
 const MAX_SCANNED_BYTES: usize = 16 * 1024;
 /// Maximum number of files in one report.
 pub const MAX_REPORTED_FILES: usize = 64;
+
+/// Maximum number of conditions of one declared wait.
+const MAX_CONDITIONS: usize = 16;
 
 impl Event {
     /// Redacts and bounds every name, path and id. Idempotent.
@@ -102,12 +106,15 @@ fn redact_body(body: &mut Body) {
             redact_decision(decision);
             names([by]);
         }
+        Body::Waiting(Waiting { until: _, what: _, all }) => {
+            all.truncate(MAX_CONDITIONS);
+            all.iter_mut().for_each(redact_awaited);
+        }
         Body::Delivered(Delivered { finding, channel: _ }) => redact_id(finding),
         Body::Prompt(Prompt { by: _, text: _ })
         | Body::ModelFailed(ModelFailed { status: _, message: _, retry_at: _ })
         | Body::LimitHit(UsageLimitHit { what: _, resets_at: _ })
         | Body::TurnEnded(TurnEnded { text: _, said: _, failed: _, interrupted: _ })
-        | Body::Waiting(Waiting { until: _, what: _ })
         | Body::WaitEnded(WaitEnded { met: _ })
         | Body::Compacted(Compacted { automatic: _, before: _ })
         | Body::SubAgentsSpent(SubAgentSpend { beneath: _ })
@@ -115,6 +122,22 @@ fn redact_body(body: &mut Body) {
         | Body::Task(Task { phase: _, what: _ })
         | Body::Note(Note { text: _ })
         | Body::Tick => {}
+    }
+}
+
+fn redact_awaited(awaited: &mut Awaited) {
+    match awaited {
+        Awaited::File { path } => redact_path(path),
+        Awaited::Command { command, dir } => {
+            redact_name(command);
+            redact_path(dir);
+        }
+        Awaited::Limit { account: name, until: _ } | Awaited::Lock { holder: name } => redact_name(name),
+        Awaited::Pause { session, reason } => {
+            redact_name(session);
+            redact_name(reason);
+        }
+        Awaited::Time { at: _ } | Awaited::Process { pid: _, started: _ } => {}
     }
 }
 

@@ -185,6 +185,7 @@ impl Session {
                     since: event.at,
                     until: wait.until,
                     what: floor(wait.what.as_str(), MAX_NAME_BYTES).to_owned(),
+                    all: wait.all.clone(),
                 });
             }
             Body::WaitEnded(_) => {

@@ -98,9 +98,9 @@ impl<S: Clone + PartialEq> Steps<S> {
             return Next::Await(running.step.clone());
         }
         match &self.waiting {
-            Some(Awaited::Limit { until, .. }) if now < *until => return Next::WaitUntil(*until),
-            Some(Awaited::Lock { .. } | Awaited::Pause { .. }) => return Next::WaitForRecord,
-            Some(Awaited::Limit { .. }) | None => {}
+            Some(Awaited::Limit { until: at, .. } | Awaited::Time { at }) if now < *at => return Next::WaitUntil(*at),
+            Some(Awaited::Limit { .. } | Awaited::Time { .. }) | None => {}
+            Some(_) => return Next::WaitForRecord,
         }
         let Some(step) = self.position.clone() else { return Next::WaitForRecord };
         let attempt = self.attempts.saturating_add(1);

@@ -251,6 +251,7 @@ impl Writer {
             ["waits", time] => Body::Waiting(Waiting {
                 until: Some(Timestamp::from_millis(self.now) + span(time)),
                 what: excerpt("it"),
+                all: Vec::new(),
             }),
             ["wait", "over"] => Body::WaitEnded(WaitEnded { met: true }),
             ["permission"] => Body::PermissionAsked(PermissionRequested::default()),

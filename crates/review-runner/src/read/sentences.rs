@@ -37,6 +37,10 @@ fn clause(task: &Task) -> String {
         return match waiting {
             Awaited::Limit { account, until } => format!("waits until {until}: usage limit of {account}"),
             Awaited::Lock { holder } => format!("waits for {holder}, which works in the same directory"),
+            Awaited::Time { at } => format!("waits until {at}"),
+            Awaited::File { path } => format!("waits for the file {path}"),
+            Awaited::Command { command, .. } => format!("waits until `{command}` succeeds"),
+            Awaited::Process { pid, .. } => format!("waits until process {pid} has exited"),
             Awaited::Pause { session, reason } => format!("`{session}` is paused: {}", reason.trim_end_matches('.')),
         };
     }

@@ -60,7 +60,7 @@ pub fn rows_round_trip(fixture: &impl Fixture) {
         budget: Budget { tokens: Some(5), cost_micros: None },
         incident: Some("inc-1".to_owned()),
         incident_sentence: Some("The same call 6 times.".to_owned()),
-        waiting: Some(DeclaredWait { since: at(9), until: None, what: "a person".to_owned() }),
+        waiting: Some(DeclaredWait { since: at(9), until: None, what: "a person".to_owned(), all: Vec::new() }),
         phase: PhaseRecord {
             phase: Phase::Limited { until: Some(at(30)), what: "5 hours".to_owned() },
             since: at(8),

@@ -56,7 +56,10 @@ fn samples() -> Vec<Value> {
         json!({"kind": "model_failed", "status": 500, "message": "m", "retry_at": time}),
         json!({"kind": "limit_hit", "what": "w", "resets_at": time}),
         json!({"kind": "turn_ended", "text": "t", "said": said, "failed": false, "interrupted": true}),
-        json!({"kind": "waiting", "until": time, "what": "w"}),
+        json!({"kind": "waiting", "until": time, "what": "w", "all": [
+            {"for": "time", "at": time}, {"for": "file", "path": "/p/done"}, {"for": "process", "pid": 1, "started": 2},
+            {"for": "command", "command": "true", "dir": "/p"}, {"for": "lock", "holder": "r-1"},
+            {"for": "limit", "account": "codex", "until": time}, {"for": "pause", "session": "codex:1", "reason": "r"}]}),
         json!({"kind": "wait_ended", "met": true}),
         json!({"kind": "permission_asked", "call": "c", "what": "w", "subject": "plan"}),
         json!({"kind": "permission_answered", "call": "c", "allowed": true}),
@@ -107,6 +110,7 @@ fn is_closed(kind: &Value, leaf: &str) -> bool {
         "/kind" | "/source" | "/at" | "/how" | "/status" | "/check" | "/change" | "/phase" | "/decision"
         | "/channel" | "/subject" | "/answer" | "/until" | "/retry_at" | "/resets_at" | "/action/check"
         | "/tool/kind" => true,
+        _ if leaf.starts_with("/all/") => ["/for", "/at", "/until"].iter().any(|closed| leaf.ends_with(closed)),
         _ => false,
     }
 }
