@@ -50,7 +50,7 @@ mod tool_table;
 pub mod transcript;
 pub mod wire;
 
-pub use registry::{AGENTS, UserDirs, canonical_id, find};
+pub use registry::{AGENTS, UserDirs, canonical_id, display_name, find};
 pub use spec::AgentSpec;
 pub use tool_table::ToolTable;
 pub use transcript::{ReadStats, Sink, TranscriptFormat, detect_format};

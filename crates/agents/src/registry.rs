@@ -24,6 +24,12 @@ pub fn find(name: &str) -> Option<&'static AgentSpec> {
     AGENTS.iter().copied().find(|agent| is(agent.id) || agent.aliases.iter().any(|alias| is(alias)))
 }
 
+/// An agent as people know it: "Claude Code" for `claude`. A program that is none is shown by its file name.
+pub fn display_name(agent: &str) -> &str {
+    let name = agent.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(agent);
+    find(name).map_or(name, |agent| agent.display_name)
+}
+
 /// The canonical id for an id or alias; an unknown name is returned unchanged.
 pub fn canonical_id(name: &str) -> &str {
     find(name).map_or(name, |agent| agent.id)

@@ -69,13 +69,19 @@ pub fn cost(micros: u64, unpriced_micros: u64) -> String {
     }
 }
 
-/// "59 s", "10 min", "4.6 h", "3 days": for tables and reports.
+/// "22 s", "1 min 48 s", "41 min", "1 h 4 min", "3 days". The script of the pages follows the same rules.
 pub fn duration(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds @ 60..3_600 => format!("{} min", seconds / 60),
-        seconds @ 3_600..172_800 => format!("{:.1} h", seconds as f64 / 3_600.0),
-        seconds => format!("{} days", seconds / 86_400),
+    let seconds = time.as_secs();
+    let two = |large: u64, unit: &str, small: u64, small_unit: &str| match small {
+        0 => format!("{large} {unit}"),
+        _ => format!("{large} {unit} {small} {small_unit}"),
+    };
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..120 => two(1, "min", seconds - 60, "s"),
+        120..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => two(seconds / 3_600, "h", seconds / 60 % 60, "min"),
+        _ => pluralize(seconds / 86_400, "day"),
     }
 }
 
@@ -103,6 +109,28 @@ fn largest_unit(time: Duration) -> String {
         seconds @ 60..3_600 => format!("{}m", seconds / 60),
         seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
         seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// "Waits for a worker": the first letter in upper case.
+pub fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}", chars.as_str())
+}
+
+/// "Waits for a worker.": a clause as a sentence.
+pub fn sentence(clause: &str) -> String {
+    capitalized(clause) + "."
+}
+
+/// "A", "A and B", "A, B and C"
+pub fn list_of(items: &[impl AsRef<str>]) -> String {
+    let Some((last, first)) = items.split_last() else { return String::new() };
+    let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+    match first.is_empty() {
+        true => last.as_ref().to_owned(),
+        false => format!("{} and {}", first.join(", "), last.as_ref()),
     }
 }
 
@@ -147,9 +175,29 @@ mod tests {
     #[test]
     fn durations_use_the_largest_unit_that_fits() {
         let of = |format: fn(Duration) -> String, seconds: [u64; 4]| seconds.map(|s| format(Duration::from_secs(s)));
-        assert_eq!(of(duration, [59, 600, 16_560, 259_200]), ["59 s", "10 min", "4.6 h", "3 days"]);
         assert_eq!(of(minutes, [1, 45, 60, 720]), ["1 second", "45 seconds", "1 minute", "12 minutes"]);
         assert_eq!(of(ago, [4, 5, 3_599, 86_400]), ["just now", "5s ago", "59m ago", "1d ago"]);
         assert_eq!(of(from_now, [0, 60, 7_200, 172_800]), ["in 0s", "in 1m", "in 2h", "in 2d"]);
+    }
+
+    #[test]
+    fn durations_have_at_most_two_units() {
+        let of = |seconds: &[u64]| -> Vec<String> {
+            seconds.iter().map(|seconds| duration(Duration::from_secs(*seconds))).collect()
+        };
+        assert_eq!(of(&[0, 22, 59, 60, 108, 119]), ["0 s", "22 s", "59 s", "1 min", "1 min 48 s", "1 min 59 s"]);
+        assert_eq!(of(&[120, 2_460, 3_599, 3_600, 3_840]), ["2 min", "41 min", "59 min", "1 h", "1 h 4 min"]);
+        assert_eq!(of(&[86_399, 86_400, 172_799, 172_800]), ["23 h 59 min", "1 day", "1 day", "2 days"]);
+    }
+
+    #[test]
+    fn a_clause_becomes_a_sentence() {
+        assert_eq!(["waits for Codex", "élan", ""].map(sentence), ["Waits for Codex.", "Élan.", "."]);
+    }
+
+    #[test]
+    fn lists_have_one_and() {
+        assert_eq!([list_of(&[""; 0]), list_of(&["A"]), list_of(&["A", "B"])], ["", "A", "A and B"]);
+        assert_eq!(list_of(&["A", "B", "C"]), "A, B and C");
     }
 }

@@ -131,7 +131,7 @@ fn row(frame: &Frame<'_>, view: &IncidentsPage, item: &IncidentItem) -> Markup {
                 }
                 p { (prose(&incident.sentence)) }
                 small {
-                    (look.word) " · " (name(words::agent_name(&session.agent)))
+                    (look.word) " · " (name(words::display_name(&session.agent)))
                     @if let Some(project) = session.project_name() { " · " (name(project)) }
                     @if let Some(how) = &item.closed_how { " · " (name(how)) }
                 }

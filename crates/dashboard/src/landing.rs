@@ -105,7 +105,7 @@ fn found(view: &LandingPage) -> Markup {
             table { tbody {
                 @for agent in &view.agents {
                     tr {
-                        th scope="row" { (name(words::agent_name(&agent.agent))) @if let Some(version) = &agent.version { " " (name(version)) } }
+                        th scope="row" { (name(words::display_name(&agent.agent))) @if let Some(version) = &agent.version { " " (name(version)) } }
                         td { span.muted {
                             @if !agent.installed { "not installed" } @else if agent.supervised { "supervised" } @else { "not supervised" }
                         } }

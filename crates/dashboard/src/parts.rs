@@ -62,7 +62,7 @@ pub(crate) fn element_id(prefix: &str, key: &str) -> String {
 pub(crate) fn whereabouts(session: &SessionView) -> Markup {
     html! {
         small {
-            (name(words::agent_name(&session.agent)))
+            (name(words::display_name(&session.agent)))
             @if let Some(project) = session.project_name() { " · " (name(project)) }
             @if let Some(branch) = &session.branch { " " i { (name(branch)) } }
         }

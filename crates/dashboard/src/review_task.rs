@@ -33,10 +33,9 @@ pub(crate) fn decisions_url(id: &str) -> String {
 
 /// "Claude Code", "Claude Code (opus)": the agent of a role such as `claude@opus`. A program is shown by its name.
 pub(crate) fn agent(role: &str) -> String {
-    let name = |agent: &str| words::agent_name(agent.rsplit('/').next().unwrap_or(agent)).to_owned();
     match role.split_once('@') {
-        Some((agent, model)) => format!("{} ({model})", name(agent)),
-        None => name(role),
+        Some((agent, model)) => format!("{} ({model})", words::display_name(agent)),
+        None => words::display_name(role).to_owned(),
     }
 }
 

@@ -120,7 +120,7 @@ fn facts(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
     let fact = |label: &str, value: Markup| html! { div { dt { (label) } dd { (value) } } };
     html! {
         dl.facts {
-            (fact("Agent", html! { (name(words::agent_name(&session.agent))) @if let Some(version) = &session.agent_version { " " (name(version)) } }))
+            (fact("Agent", html! { (name(words::display_name(&session.agent))) @if let Some(version) = &session.agent_version { " " (name(version)) } }))
             @if let Some(model) = &session.model { (fact("Model", html! { (name(model)) })) }
             (fact("Session", html! { code { (name(&session.session)) } }))
             (fact("Started", html! { (words::moment(session.started_at, frame.now, frame.zone)) }))

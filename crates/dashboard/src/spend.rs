@@ -46,7 +46,7 @@ fn content(view: &SpendPage) -> Markup {
             div.three {
                 (panel("by-project", "By project", html! {}, &table("Project", &view.by_project, |name| name.rsplit('/').next().unwrap_or(name))))
                 (panel("by-model", "By model", html! {}, &table("Model", &view.by_model, |name| name)))
-                (panel("by-agent", "By agent", html! {}, &table("Agent", &view.by_agent, words::agent_name)))
+                (panel("by-agent", "By agent", html! {}, &table("Agent", &view.by_agent, words::display_name)))
             }
             (command("belay sessions --json"))
         }

@@ -1,29 +1,11 @@
 //! Numbers, money and times in the dashboard's words.
 
-use std::time::Duration;
-
 use belay_core::{Timestamp, format};
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-pub(crate) use belay_core::format::{dollars, grouped, pluralize};
-
-/// "22 s", "1 min 48 s", "41 min", "1 h 4 min", "3 days". `assets/times.js` follows the same rules.
-pub(crate) fn duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let two = |large: u64, unit: &str, small: u64, small_unit: &str| match small {
-        0 => format!("{large} {unit}"),
-        _ => format!("{large} {unit} {small} {small_unit}"),
-    };
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..120 => two(1, "min", seconds - 60, "s"),
-        120..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => two(seconds / 3_600, "h", seconds / 60 % 60, "min"),
-        86_400..172_800 => "1 day".to_owned(),
-        _ => format!("{} days", seconds / 86_400),
-    }
-}
+pub(crate) use belay_agents::display_name;
+pub(crate) use belay_core::format::{capitalized, dollars, duration, grouped, list_of, pluralize, sentence};
 
 /// "950", "214 k", "18.5 M"
 pub(crate) fn tokens(number: u64) -> String {
@@ -94,31 +76,9 @@ pub(crate) fn action(what: &str) -> &str {
     if is_edit { action } else { what }
 }
 
-/// A sentence: its first letter in upper case, and a full stop.
-pub(crate) fn capitalized(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", chars.as_str())
-}
-
-/// The name that people know an agent by.
-pub(crate) fn agent_name(id: &str) -> &str {
-    belay_agents::find(id).map_or(id, |agent| agent.display_name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_at_most_two_units() {
-        let of = |seconds: &[u64]| -> Vec<String> {
-            seconds.iter().map(|seconds| duration(Duration::from_secs(*seconds))).collect()
-        };
-        assert_eq!(of(&[0, 22, 59, 60, 108, 119]), ["0 s", "22 s", "59 s", "1 min", "1 min 48 s", "1 min 59 s"]);
-        assert_eq!(of(&[120, 2_460, 3_599, 3_600, 3_840]), ["2 min", "41 min", "59 min", "1 h", "1 h 4 min"]);
-        assert_eq!(of(&[86_399, 86_400, 172_799, 172_800]), ["23 h 59 min", "1 day", "1 day", "2 days"]);
-    }
 
     #[test]
     fn only_the_lines_of_an_edit_are_left_out() {

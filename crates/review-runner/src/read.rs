@@ -17,7 +17,7 @@ use belay_ipc::views::{
 use belay_review::Task;
 use belay_review::task::{Answer, Attention, Decision, Phase, Record};
 
-pub(crate) use sentences::{agent_name, missing_approval, named};
+pub(crate) use sentences::{missing_approval, named};
 pub use view::view;
 
 use crate::error::RunnerError;

@@ -129,7 +129,7 @@ fn need_lines(app: &App, columns: usize, need: &NeedView, selected: bool) -> Vec
     // Acknowledged but held: still listed, and nothing new.
     let tone = if need.acknowledged { theme.muted() } else { theme.tone(state.tone) };
     let title = if need.acknowledged { theme.muted() } else { theme.strong() };
-    let age = words::span(app.now.saturating_since(need.since));
+    let age = words::duration(app.now.saturating_since(need.since));
     let head = mark(columns, selected).raw(state.symbol, tone).space(1).cell(state.word, 14, tone);
     let place = words::place(session);
     let acknowledged = if need.acknowledged { "acknowledged" } else { "" };
@@ -174,7 +174,7 @@ fn need_lines(app: &App, columns: usize, need: &NeedView, selected: bool) -> Vec
         }
     }
     if let Some(prompt) = prompt {
-        let left = words::span(prompt.until.saturating_since(app.now));
+        let left = words::duration(prompt.until.saturating_since(app.now));
         let offer = format!("y allows it once, n denies it; the offer ends in {left}");
         lines.push(mark(columns, selected).to(STATE_COLUMNS).put(offer, theme.muted()).build());
     }

@@ -61,7 +61,7 @@ fn head(app: &App, columns: usize, session: &SessionView, sensors: &[String]) ->
     let since = match session.status.until {
         Some(until) => format!("until {}", app.clock(until)),
         None => {
-            let age = words::span(app.now.saturating_since(session.status.since));
+            let age = words::duration(app.now.saturating_since(session.status.since));
             format!("since {}, {age}", app.clock(session.status.since))
         }
     };
@@ -76,8 +76,8 @@ fn head(app: &App, columns: usize, session: &SessionView, sensors: &[String]) ->
 fn facts(app: &App, columns: usize, session: &SessionView, sensors: &[String]) -> Vec<Line<'static>> {
     let theme = app.theme();
     let agent = match &session.agent_version {
-        Some(version) => format!("{} {version}", words::agent_name(&session.agent)),
-        None => words::agent_name(&session.agent).to_owned(),
+        Some(version) => format!("{} {version}", words::display_name(&session.agent)),
+        None => words::display_name(&session.agent).to_owned(),
     };
     let of = words::limit(session).map(|limit| format!(" of {limit}")).unwrap_or_default();
     let cost = format!("{}{of}", words::total_cost(session));

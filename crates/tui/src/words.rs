@@ -1,7 +1,7 @@
 //! States, times and amounts in words, as in the dashboard.
 
-use std::time::Duration;
-
+pub(crate) use belay_agents::display_name;
+pub(crate) use belay_core::format::duration;
 use belay_core::session::StateName;
 use belay_core::status::{StatusValue, WaitingFor};
 use belay_core::{Timestamp, format};
@@ -79,9 +79,7 @@ pub(crate) fn review_state(task: &ReviewSummaryView) -> State {
 
 /// "Review · billing-api · Claude Code, reviewed by Codex"
 pub(crate) fn review_place(task: &ReviewSummaryView) -> String {
-    // A program is shown by its name.
-    let program = |role: &str| role.split('@').next().and_then(|agent| agent.rsplit('/').next().map(str::to_owned));
-    let agent = |role: &str| agent_name(&program(role).unwrap_or_else(|| role.to_owned())).to_owned();
+    let agent = |role: &str| display_name(role.split('@').next().unwrap_or(role)).to_owned();
     let mut agents = agent(&task.builder);
     if !task.reviewers.is_empty() {
         let reviewers: Vec<String> = task.reviewers.iter().map(|role| agent(role)).collect();
@@ -89,17 +87,6 @@ pub(crate) fn review_place(task: &ReviewSummaryView) -> String {
     }
     let project = task.project_dir.trim_end_matches('/').rsplit('/').next().filter(|project| !project.is_empty());
     ["Review"].into_iter().chain(project).chain([&*agents]).collect::<Vec<_>>().join(" · ")
-}
-
-/// "22 s", "1 min 48 s", "41 min", "1 h 4 min", "3 days".
-pub(crate) fn span(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds @ 60..120 => format!("1 min {} s", seconds - 60),
-        seconds @ 120..3_600 => format!("{} min", seconds / 60),
-        seconds @ 3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
-        seconds => format::pluralize(seconds / 86_400, "day"),
-    }
 }
 
 /// "15:10" today, "Nov 17 15:10" otherwise; empty if the time is unknown.
@@ -119,14 +106,9 @@ pub(crate) fn clock_seconds(at: Timestamp, zone: &TimeZone) -> String {
     stamp.map(|stamp| stamp.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default()
 }
 
-/// The agent's name as people know it.
-pub(crate) fn agent_name(id: &str) -> &str {
-    belay_agents::find(id).map_or(id, |agent| agent.display_name)
-}
-
 /// "Claude Code · shop · fix/cart-discount"
 pub(crate) fn place(session: &SessionView) -> String {
-    let parts = [Some(agent_name(&session.agent)), session.project_name(), session.branch.as_deref()];
+    let parts = [Some(display_name(&session.agent)), session.project_name(), session.branch.as_deref()];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 

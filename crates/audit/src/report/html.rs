@@ -4,6 +4,7 @@ mod chart;
 
 use std::fmt::Write as _;
 
+use belay_agents::display_name;
 use belay_core::format::{compact, dollars, grouped, pluralize};
 use belay_core::prices::Prices;
 use belay_core::printable::is_unprintable;
@@ -12,7 +13,7 @@ use jiff::tz::TimeZone;
 use self::chart::{Bar, columns, rows};
 use super::format::{bytes, date_range, day, money, money_or_dash, percent, under_reported};
 use super::labels::{project, short};
-use super::text::{agent_name, when};
+use super::text::when;
 use crate::totals::{GroupTotals, RankedLoop, Totals};
 
 /// Maximum number of loops listed.
@@ -36,7 +37,7 @@ pub fn html(totals: &Totals, zone: &TimeZone) -> String {
     days(&mut out, totals);
     patterns(&mut out, totals);
     worst(&mut out, totals, zone);
-    table(&mut out, "Agents", totals.agents.iter().map(|(id, group)| (agent_name(id).to_owned(), *group)).collect());
+    table(&mut out, "Agents", totals.agents.iter().map(|(id, group)| (display_name(id).to_owned(), *group)).collect());
     table(&mut out, "Models", totals.models.iter().map(|(name, group)| (name.clone(), *group)).collect());
     table(&mut out, "Projects", totals.projects.iter().map(|(path, group)| (path.clone(), *group)).collect());
     foot(&mut out, totals);
@@ -62,7 +63,7 @@ fn escape(text: &str) -> String {
 }
 
 fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
-    let agents: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
+    let agents: Vec<&str> = totals.agent_names().into_iter().map(display_name).collect();
     let span = match totals.from.is_known() {
         true => format!(", {}", date_range(totals.from, totals.to, zone)),
         false => String::new(),
@@ -209,7 +210,7 @@ fn loop_card(out: &mut String, at: usize, worst: &RankedLoop, zone: &TimeZone) {
         "<details class=\"loop\">\n<summary><b>{at}</b> <em>{saved}</em> {}<br><small>{} {}{parent} in {}, {}</small></summary>\n\
          <p>{}</p>\n",
         escape(&worst.repeated.sentence),
-        escape(agent_name(&worst.session.agent)),
+        escape(display_name(&worst.session.agent)),
         escape(&short(&worst.session)),
         escape(project(worst.project.as_deref())),
         day(worst.started_at, zone),

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use belay_agents::AGENTS;
+use belay_agents::display_name;
 use belay_core::effect::Spend;
-use belay_core::format::{compact, dollars, duration, grouped, pluralize};
+use belay_core::format::{capitalized, compact, dollars, duration, grouped, pluralize};
 use belay_core::prices::Prices;
 use belay_core::printable::single_line;
 use jiff::tz::TimeZone;
@@ -37,7 +37,7 @@ pub fn text(totals: &Totals, zone: &TimeZone) -> String {
     loops(&mut out, totals);
     what_to_do(&mut out, totals);
     worst(&mut out, totals, zone);
-    let agents = totals.agents.iter().map(|(id, group)| (agent_name(id).to_owned(), *group)).collect();
+    let agents = totals.agents.iter().map(|(id, group)| (display_name(id).to_owned(), *group)).collect();
     table(&mut out, "By agent", agents, Order::Cost);
     table(
         &mut out,
@@ -53,17 +53,12 @@ pub fn text(totals: &Totals, zone: &TimeZone) -> String {
     out
 }
 
-/// The agent's display name.
-pub(super) fn agent_name(id: &str) -> &str {
-    AGENTS.iter().find(|agent| agent.id == id).map_or(id, |agent| agent.display_name)
-}
-
 fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
     let subs = match totals.sub_agents {
         0 => String::new(),
         number => format!(" and {}", pluralize(number, "sub-agent")),
     };
-    let names: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
+    let names: Vec<&str> = totals.agent_names().into_iter().map(display_name).collect();
     let _ = write!(out, "{}{subs} of {}", pluralize(totals.sessions, "session"), names.join(", "));
     if totals.from.is_known() {
         let _ = write!(out, ", {}", date_range(totals.from, totals.to, zone));
@@ -211,7 +206,7 @@ fn whose(worst: &RankedLoop, zone: &TimeZone) -> String {
         true => format!(", {}", day(worst.started_at, zone)),
         false => String::new(),
     };
-    format!("{} {}{parent}{project}{began}", agent_name(&worst.session.agent), short(&worst.session))
+    format!("{} {}{parent}{project}{began}", display_name(&worst.session.agent), short(&worst.session))
 }
 
 /// When the loop would have been stopped, and its cost after that.
@@ -224,10 +219,7 @@ pub(super) fn when(worst: &RankedLoop) -> String {
     if let Some(step) = one.pause {
         steps.push(format!("pause at call {}", step.call));
     }
-    let mut text = steps.join(", ");
-    if let Some(first) = text.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
+    let mut text = capitalized(&steps.join(", "));
     match one.after_nudge.calls {
         0 => text.push_str("; the loop ended there"),
         _ => {

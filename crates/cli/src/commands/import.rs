@@ -7,8 +7,8 @@ use belay_compat::loop_dashboard::{self, FinishedTask};
 use belay_compat::loop_watchdog::import::ImportedSession;
 use belay_compat::{heartbeat, loop_watchdog};
 use belay_config::{ConfigKey, Edit, PROJECT_FILE, Source};
-use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
+use belay_core::{SessionKey, format};
 use belay_ipc::{DecideRequest, SessionRequest};
 use belay_review_runner::import::ForeignTask;
 use clap::Subcommand;
@@ -171,7 +171,7 @@ fn take_over(
         true => "Nothing was written.".to_owned(),
         false => format!(
             "Written to {}. Looser settings of a project count once you trust it: `belay trust`.",
-            written.join(" and ")
+            format::list_of(&written)
         ),
     });
     Ok(ExitStatus::Done)

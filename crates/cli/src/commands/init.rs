@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use belay_agents::install::{BelayCommand, FileChange, HookInstaller, InstallContext, Scope, installer, installers};
 use belay_agents::spec::Maturity;
-use belay_agents::{UserDirs, find};
+use belay_agents::{UserDirs, display_name, find};
 use belay_config::{EnvSnapshot, Paths};
 use belay_fs::repository::Repository;
 use belay_hooks::install::{self, InstallRecord, UninstallPlan};
@@ -167,7 +167,7 @@ impl Confirmation {
 }
 
 fn name(installer: &dyn HookInstaller) -> &'static str {
-    find(installer.agent()).map_or(installer.agent(), |agent| agent.display_name)
+    display_name(installer.agent())
 }
 
 /// Whether hooks are installed without the agent being named.

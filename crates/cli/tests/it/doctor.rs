@@ -304,7 +304,7 @@ fn a_hook_that_the_agent_ends_too_early_is_reported_at_every_point() {
             "codex",
             ".codex/hooks.json",
             ("86400", "60"),
-            "Codex ends its PreToolUse hook after 1 min, but Belay may need 24.0 h",
+            "Codex ends its PreToolUse hook after 1 min, but Belay may need 1 day",
         ),
         (
             "copilot",

@@ -69,7 +69,7 @@ impl Budget {
     /// For people: `$2.50 and 500k tokens`.
     pub fn phrase(&self) -> String {
         let amounts = [self.cost_micros.map(format::dollars), self.tokens.map(format::tokens)];
-        amounts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+        format::list_of(&amounts.into_iter().flatten().collect::<Vec<_>>())
     }
 }
 

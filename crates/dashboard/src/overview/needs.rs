@@ -55,7 +55,7 @@ fn resolved(frame: &Frame<'_>, page: &OverviewPage) -> Markup {
             footer {
                 ul.log aria-label="Resolved in the last minutes" {
                     @for line in lines {
-                        li data-resolved=(row_id(&line.about)) data-text=(words::capitalized(&how(frame, line))) {
+                        li data-resolved=(row_id(&line.about)) data-text=(words::sentence(&how(frame, line))) {
                             (moment(frame, line.at)) span.s-rest { (icon("person")) }
                             p.muted { (name(&line.who)) " " (name(&line.verb)) " " a href=(line.about.page()) { (name(&line.title)) } (place(line)) }
                         }

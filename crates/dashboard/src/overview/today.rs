@@ -77,13 +77,13 @@ fn spent(today: &TodayView) -> Markup {
                 table { tbody {
                     @for row in shown {
                         tr {
-                            td { (name(words::agent_name(&row.name))) }
+                            td { (name(words::display_name(&row.name))) }
                             td.n { (words::cost(row.cost_micros, row.unpriced_micros)) }
                             td.n { (words::tokens(row.tokens)) " tokens" }
                         }
                     }
                     @if !others.is_empty() {
-                        @let names: Vec<&str> = others.iter().map(|row| words::agent_name(&row.name)).collect();
+                        @let names: Vec<&str> = others.iter().map(|row| words::display_name(&row.name)).collect();
                         tr {
                             td { (name(&names.join(", "))) }
                             td.n { (words::cost(others.iter().map(|row| row.cost_micros).sum(), others.iter().map(|row| row.unpriced_micros).sum())) }

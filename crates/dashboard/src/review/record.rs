@@ -59,9 +59,7 @@ pub(super) fn roles(view: &ReviewView) -> Markup {
 /// "Builder, Claude Code" for `builder claude`.
 fn role_name(role: &str) -> String {
     let (kind, who) = role.split_once(' ').unwrap_or((role, ""));
-    let mut chars = kind.chars();
-    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-    let kind = format!("{first}{}", chars.as_str());
+    let kind = words::capitalized(kind);
     if who.is_empty() { kind } else { format!("{kind}, {}", agent(who)) }
 }
 

@@ -81,7 +81,7 @@ fn resume(label: &str) -> Markup {
 fn raise(task: &ReviewSummaryView) -> Markup {
     let (micros, tokens) = decide::next_budget(task);
     let amounts = [micros.map(words::round_dollars), tokens.map(|tokens| format!("{} tokens", words::tokens(tokens)))];
-    let label = amounts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    let label = words::list_of(&amounts.into_iter().flatten().collect::<Vec<_>>());
     html! {
         @if let Some(micros) = micros { input type="hidden" name="dollars" value=(decide::dollars(micros)); }
         @if let Some(tokens) = tokens { input type="hidden" name="tokens" value=(tokens); }

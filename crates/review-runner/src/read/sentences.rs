@@ -2,10 +2,9 @@
 //!
 //! Paths and commands are in backticks, which the dashboard shows as code.
 
-use std::path::Path;
-
-use belay_core::Excerpt;
+use belay_agents::display_name;
 use belay_core::wait::Awaited;
+use belay_core::{Excerpt, format};
 use belay_review::Task;
 use belay_review::convergence::Dispute;
 use belay_review::task::{Attention, DoneBy, Phase, ReviewKind, Running, Step};
@@ -16,20 +15,7 @@ const MAX_LISTED_ISSUES: usize = 10;
 
 /// The state of a task as a sentence.
 pub(crate) fn status(task: &Task) -> String {
-    let clause = clause(task);
-    let mut chars = clause.chars();
-    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", chars.as_str())
-}
-
-/// An agent as people call it.
-pub(crate) fn agent_name(agent: &str) -> String {
-    match belay_agents::find(agent) {
-        Some(known) => known.display_name.to_owned(),
-        None => {
-            Path::new(agent).file_name().map_or_else(|| agent.to_owned(), |name| name.to_string_lossy().into_owned())
-        }
-    }
+    format::sentence(&clause(task))
 }
 
 fn clause(task: &Task) -> String {
@@ -48,7 +34,7 @@ fn clause(task: &Task) -> String {
         Phase::Queued => "waits for a worker".to_owned(),
         Phase::Preparing => "prepares the workspace".to_owned(),
         Phase::Building { round } => {
-            format!("{} builds round {round}", agent_name(&task.spec.builder.agent))
+            format!("{} builds round {round}", display_name(&task.spec.builder.agent))
         }
         Phase::Gating { round } => format!("runs the gates of round {round}"),
         Phase::Reviewing { round } => match task.running() {
@@ -58,7 +44,7 @@ fn clause(task: &Task) -> String {
                     ReviewKind::Arbitration => "decides the dispute of round",
                     ReviewKind::Full | ReviewKind::Delta => "reviews round",
                 };
-                format!("{} {what} {round}", agent_name(reviewer))
+                format!("{} {what} {round}", display_name(reviewer))
             }
             _ => format!("the review of round {round} is next"),
         },
@@ -94,28 +80,17 @@ pub(crate) fn missing_approval(task: &Task) -> Vec<String> {
             .is_some_and(|review| review.verdict.status == VerdictStatus::Done)
     };
     let reviewers = task.spec.reviewers.iter().map(|role| &role.agent).filter(|agent| !approves(agent));
-    missing.extend(reviewers.map(|agent| format!("{} has not approved it", agent_name(agent))));
+    missing.extend(reviewers.map(|agent| format!("{} has not approved it", display_name(agent))));
     missing
 }
 
 /// Agents in a sentence.
 pub(crate) fn named(agents: &[String]) -> String {
-    let names: Vec<String> = agents.iter().map(|agent| agent_name(agent)).collect();
-    listed(&names)
-}
-
-/// "A, B and C"
-pub(crate) fn listed(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
+    format::list_of(&agents.iter().map(|agent| display_name(agent)).collect::<Vec<_>>())
 }
 
 fn done(by: &DoneBy, task: &Task) -> String {
-    let rounds = task.rounds.len();
-    let rounds = format!("{rounds} round{}", if rounds == 1 { "" } else { "s" });
+    let rounds = format::pluralize(task.rounds.len() as u64, "round");
     match by {
         DoneBy::Reviewers { names } => format!("approved by {} after {rounds}", named(names)),
         DoneBy::Gates => format!("all gates passed after {rounds}"),
@@ -129,7 +104,7 @@ pub(crate) fn attention(why: &Attention) -> String {
         Attention::RoundsUsed { rounds } => format!("issues are open after all {rounds} rounds"),
         Attention::BudgetUsed => "the budget is used up".to_owned(),
         Attention::BlockedOnHuman { reviewer, action } => {
-            format!("{} needs a person: {}", agent_name(reviewer), action.trim_end_matches('.'))
+            format!("{} needs a person: {}", display_name(reviewer), action.trim_end_matches('.'))
         }
         Attention::Dispute { how } => match how {
             Dispute::Unchanged => "the builder no longer changes anything, and issues are open".to_owned(),
@@ -139,26 +114,14 @@ pub(crate) fn attention(why: &Attention) -> String {
         Attention::Reseeding => "fixes keep introducing new issues, even after one was reverted".to_owned(),
         Attention::GateStuck { gate } => format!("the gate fails in the same way every round: {gate}"),
         Attention::NoVerdict { reviewer, why } => {
-            format!("{} gave no verdict: {}", agent_name(reviewer), why.trim_end_matches('.'))
+            format!("{} gave no verdict: {}", display_name(reviewer), why.trim_end_matches('.'))
         }
-        Attention::TreeChanged { reviewer } => format!("files changed during the review by {}", agent_name(reviewer)),
+        Attention::TreeChanged { reviewer } => format!("files changed during the review by {}", display_name(reviewer)),
         Attention::InstructionsChanged { reviewer, files } => format!(
             "the builder changed instruction files of {}: {}; review them, then resume to accept them, or ask for a fix",
-            agent_name(reviewer),
+            display_name(reviewer),
             files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ")
         ),
         Attention::Refused { role, why } => format!("the {role} cannot run without you: {}", why.trim_end_matches('.')),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_have_one_and() {
-        let list = |items: &[&str]| listed(&items.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!([list(&[]), list(&["A"]), list(&["A", "B"])], ["", "A", "A and B"]);
-        assert_eq!(list(&["A", "B", "C"]), "A, B and C");
     }
 }

@@ -252,7 +252,7 @@ fn decision_view(entry: &JournalEntry) -> Option<ReviewDecisionView> {
             let money = budget.and_then(|budget| budget.cost_micros).map(format::dollars);
             let tokens = budget.and_then(|budget| budget.tokens).map(format::tokens);
             let limits: Vec<String> = [rounds, money, tokens].into_iter().flatten().collect();
-            format!("resumed with {}", super::sentences::listed(&limits))
+            format!("resumed with {}", format::list_of(&limits))
         }
         Decision::Waive { issue, why } => format!("waived {issue}: {}", redacted(why)),
         Decision::Answer { answer: Answer::Done } => "accepted the work".to_owned(),

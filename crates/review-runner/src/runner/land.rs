@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use belay_agents::display_name;
 use belay_clock::now;
 use belay_core::format;
 use belay_drive::environment::Environment;
@@ -14,7 +15,7 @@ use belay_review::task::{DoneBy, Phase};
 use super::Runner;
 use crate::error::RunnerError;
 use crate::open_task::OpenTask;
-use crate::read::{self, agent_name};
+use crate::read;
 use crate::task_dir::{ArchiveRecord, LandRecord, TaskDir};
 
 /// How long the end of a step is awaited before its result lands.
@@ -132,7 +133,7 @@ fn workspace(open: &OpenTask) -> Result<Workspace, RunnerError> {
 /// The title, and who accepted the work. A result that nobody accepted can be landed, too, and then says nothing.
 fn commit_message(open: &OpenTask) -> String {
     let title = &open.task.spec.title;
-    let builder = agent_name(&open.task.spec.builder.agent);
+    let builder = display_name(&open.task.spec.builder.agent);
     match &open.task.phase {
         Phase::Done { by: DoneBy::Reviewers { names } } => {
             format!("{title}\n\nBuilt by {builder}, reviewed by {}.\n", read::named(names))

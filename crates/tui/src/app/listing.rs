@@ -58,14 +58,14 @@ impl App {
 
 impl Filter {
     fn has_session(&self, session: &SessionView, word: &str) -> bool {
-        let texts = [session.title(), &session.session, words::agent_name(&session.agent), word];
+        let texts = [session.title(), &session.session, words::display_name(&session.agent), word];
         let more = [session.project.as_deref(), session.branch.as_deref(), session.cwd.as_deref()];
         self.has(texts.into_iter().chain(more.into_iter().flatten()))
     }
 
     fn has_review(&self, task: &ReviewSummaryView) -> bool {
         let texts = [&*task.title, &task.id, &task.project_dir, "review", words::review_state(task).word];
-        let agents = std::iter::once(&task.builder).chain(&task.reviewers).map(|agent| words::agent_name(agent));
+        let agents = std::iter::once(&task.builder).chain(&task.reviewers).map(|agent| words::display_name(agent));
         self.has(texts.into_iter().chain(agents))
     }
 

@@ -96,7 +96,7 @@ impl Layout {
         let state = words::session_state(session);
         let since = match session.status.until {
             Some(until) => format!("until {}", app.clock(until)),
-            None => words::span(app.now.saturating_since(session.status.since)),
+            None => words::duration(app.now.saturating_since(session.status.since)),
         };
         let head = mark(self.columns, selected).raw(state.symbol, theme.tone(state.tone)).space(1);
         let head = head.put(state.word, theme.tone(state.tone)).space(1);
@@ -185,7 +185,7 @@ fn now(app: &App, session: &SessionView) -> (String, String) {
     }
     match &session.newest_call {
         Some(call) => {
-            let age = words::span(app.now.saturating_since(call.at));
+            let age = words::duration(app.now.saturating_since(call.at));
             let since = if call.running { format!("for {age}") } else { format!("{age} ago") };
             (call.what.clone(), since)
         }

@@ -13,7 +13,7 @@ pub(super) fn lines(app: &App, columns: usize, task: &ReviewSummaryView, selecte
     let theme = app.theme();
     let state = words::review_state(task);
     let tone = theme.tone(state.tone);
-    let age = words::span(app.now.saturating_since(task.since));
+    let age = words::duration(app.now.saturating_since(task.since));
     let head = mark(columns, selected).raw(state.symbol, tone).space(1).cell(state.word, 14, tone);
     if columns < NARROW {
         let line = || mark(columns, selected).space(2);

@@ -38,7 +38,7 @@ fn spent(app: &App, columns: usize, today: &TodayView) -> Vec<Line<'static>> {
         let line = LineBuilder::new(columns).space(1);
         let room = line.left().saturating_sub(22);
         lines.push(
-            line.cell(words::agent_name(&row.name), room.min(30), theme.plain())
+            line.cell(words::display_name(&row.name), room.min(30), theme.plain())
                 .number(format::cost(row.cost_micros, row.unpriced_micros), 10, theme.plain())
                 .number(format::compact(row.tokens), 8, theme.muted())
                 .build(),

@@ -6,8 +6,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use belay_core::Subject;
 use belay_core::task::{UnknownWorkspace, WorkspaceMode};
+use belay_core::{Subject, format};
 use belay_dashboard::model::{AgentChoice, ReviewForm};
 use belay_dashboard::review::{IssueFilter, ReviewPage, RoundDiff};
 use belay_dashboard::reviews::ReviewsPage;
@@ -188,7 +188,7 @@ pub(super) async fn decide(
         // A page offers this for what is approved. The person accepts anything else first.
         let request = LandReviewRequest { id, apply, keep_commits: false, unapproved: false, by };
         let landed = blocking(&shared, move |shared| Ok(reviews::land(shared, &request)?)).await?;
-        return Ok(form.done(&sentence(&landed.message), &page));
+        return Ok(form.done(&format::sentence(&landed.message), &page));
     }
     let decision = decision(wanted, &form.fields)?;
     let done = match &decision {
@@ -226,11 +226,4 @@ fn decision(name: &str, fields: &Fields) -> Result<ReviewDecision, ApiError> {
         "answer" => ReviewDecision::Answer { done: false, fix: Some(required("fix", "say what to fix")?) },
         other => return Err(ApiError::bad_request(format!("decision: {other:?} is not a decision"))),
     })
-}
-
-/// What landed, as a sentence.
-fn sentence(status: &str) -> String {
-    let mut chars = status.chars();
-    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", chars.as_str())
 }
