@@ -296,3 +296,49 @@ fn the_source_that_knows_the_exit_code_decides_in_every_order() {
         assert!(marks[decided..].iter().all(|mark| *mark == CallMark::Ok), "{order:?}: overruled in {marks:?}");
     }
 }
+
+/// The calls that are nudged in a session with these commands, output and exit code each. `late`: the exit code is known only
+/// after the result, as with Codex's hooks.
+fn nudged_calls(commands: &[(&str, &str, i32)], late: bool) -> Vec<u64> {
+    let key = SessionKey::new("codex", "s");
+    let (mut session, rules) = (Session::new(key.clone()), Rules::default());
+    let (mut nudged, mut number) = (Vec::new(), 0);
+    let mut apply = |source: Source, body: Body| {
+        number += 1;
+        let at = Timestamp::from_millis(1_000_000 + number * 100);
+        for effect in session.apply(&Event::new(format!("e{number}"), key.clone(), source, at, body), &rules) {
+            if let Effect::Intervened(step) = effect
+                && step.level >= InterventionLevel::Nudge
+            {
+                nudged.push(step.finding.call);
+            }
+        }
+    };
+    for (at, (command, output, code)) in commands.iter().enumerate() {
+        let id = Some(format!("call-{at}"));
+        let called = ToolCalled::new(id.clone(), None, "shell", &json!({ "command": command }));
+        apply(Source::Hook, Body::ToolCalled(called));
+        let (status, known) = if late { (Some(CallStatus::Ok), None) } else { (None, Some(*code)) };
+        apply(Source::Hook, Body::ToolReturned(ToolReturned::new(id.clone(), status, known, output)));
+        if late {
+            let fact = LateFact { call: id, exit_code: Some(*code), ..LateFact::default() };
+            apply(Source::Transcript, Body::Learned(fact));
+        }
+    }
+    nudged
+}
+
+#[test]
+fn a_failure_that_is_known_late_is_no_read() {
+    let look = ("git status", "On branch main, your branch is up to date", 0);
+    let commands = [
+        look,
+        ("make a", "make: target a has no recipe and was not built", 2),
+        ("make b", "undefined reference to the symbol of b", 1),
+        ("make c", "the linker has stopped after c", 1),
+        look,
+        look,
+    ];
+    assert_eq!(nudged_calls(&commands, false), [5]);
+    assert_eq!(nudged_calls(&commands, true), [5]);
+}
