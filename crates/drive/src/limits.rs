@@ -35,6 +35,8 @@ pub const MIN_LIMIT: Duration = Duration::from_secs(60);
 const UNKNOWN_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// An agent that names a later time is not believed: its clock or ours is wrong.
 const MAX_LIMIT: Duration = Duration::from_secs(8 * 24 * 3600);
+/// Maximum number of limits; the one that resets first is dropped.
+const MAX_LIMITS: usize = 64;
 /// A response that ends this soon after the limit was hit may have begun before.
 const IN_FLIGHT: Duration = Duration::from_secs(60);
 
@@ -142,6 +144,10 @@ impl Limits {
         let limit = Limit { until, hit_at: now, message: message.to_owned() };
         let known = state.limits.insert(account.clone(), limit);
         state.limits.retain(|_, limit| limit.until + MAX_LIMIT > now);
+        while state.limits.len() > MAX_LIMITS {
+            let first = state.limits.iter().min_by_key(|(_, limit)| limit.until).map(|(account, _)| account.clone());
+            first.map(|account| state.limits.remove(&account));
+        }
         // Agents that retry report the same limit again and again.
         state.is_dirty |= known.is_none_or(|known| known.until != until);
         drop(state);

@@ -233,6 +233,10 @@ impl Daemon {
                 follower.run(&shared.readers, shared.decisions.committer.commits(), &shared.lifecycle.shutdown);
             })?
         };
+        // Before something is started.
+        if let Err(error) = LimitFeed(Arc::clone(&shared)).catch_up() {
+            tracing::warn!(%error, "cannot read the limits of accounts that were hit before the start");
+        }
         Reviews::start(&shared);
         let served = runtime.block_on(serve(&shared, &relay, listeners, signals));
         shared.lifecycle.shutdown.set("the listener failed");

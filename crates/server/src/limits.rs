@@ -13,15 +13,21 @@ use std::time::Duration;
 use belay_clock::now;
 use belay_core::{Body, Event, SessionKey, Source, Timestamp};
 use belay_drive::limits::{AccountId, Limits};
-use belay_store::{SessionRow, Store};
+use belay_store::{EventQuery, Order, SessionRow, Store};
 
-use crate::follower::{EventKinds, LogEntry, LogSubscriber};
+use crate::follower::{EventKinds, LogEntry, LogSubscriber, newest_position};
 use crate::state::DaemonState;
 
 pub(crate) use session_files::SessionFileQuotas;
 
 const LIMITS: &[&str] = &["limit_hit", "model_failed"];
 const LIMITS_AND_ANSWERS: &[&str] = &["limit_hit", "model_failed", "model_answered"];
+
+const ANSWERS: &[&str] = &["model_answered"];
+
+/// Newest events of the log that are searched at start, and how many of a kind.
+const MAX_MISSED: u64 = 5_000;
+const MAX_CAUGHT_UP: usize = 500;
 
 /// HTTP 429.
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -35,6 +41,30 @@ const MAX_DEPTH: u32 = 4;
 
 /// Learns from the log that accounts are limited, and that they no longer are.
 pub(crate) struct LimitFeed(pub(crate) Arc<DaemonState>);
+
+impl LimitFeed {
+    /// Learns what was recorded while no resident process ran, or just before the last one was killed.
+    pub(crate) fn catch_up(&self) -> belay_store::Result<()> {
+        let store = self.0.readers.get()?;
+        let after = newest_position(&*store)?.saturating_sub(MAX_MISSED);
+        // The order does not matter: an answer counts by its time.
+        for kinds in [LIMITS, ANSWERS] {
+            if kinds == ANSWERS && !self.0.limits.awaits_answers() {
+                break;
+            }
+            let query = EventQuery {
+                after: Some(after),
+                kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+                order: Order::Last,
+                limit: MAX_CAUGHT_UP,
+                ..EventQuery::default()
+            };
+            let entries: Vec<LogEntry> = store.events(&query)?.into_iter().map(LogEntry::from).collect();
+            self.on_events(&entries.iter().collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+}
 
 impl LogSubscriber for LimitFeed {
     /// Answers are frequent, and matter only while an account is limited.

@@ -72,6 +72,17 @@ fn a_limit_without_a_time_ends_when_it_or_the_quota_that_is_used_up_resets() {
 }
 
 #[test]
+fn the_number_of_limits_is_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits::load(dir.path());
+    for n in 0..MAX_LIMITS + 9 {
+        limits.hit(&account(&format!("agent-{n}")), Some(at(1_000 + i64::try_from(n).unwrap())), "", at(100));
+    }
+    assert_eq!(limit(&limits, "agent-8", at(101)), None);
+    assert!(limit(&limits, "agent-9", at(101)).is_some());
+}
+
+#[test]
 fn an_answer_ends_a_limit_unless_it_may_have_begun_before() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits::load(dir.path());

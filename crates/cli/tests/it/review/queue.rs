@@ -94,6 +94,35 @@ fn a_paused_queue_finishes_its_step_and_starts_nothing() {
     assert_eq!((project.watch(&id).code, project.watch(&second).code), (Some(0), Some(0)));
 }
 
+/// Posts an event of a session of the builder.
+fn post(project: &Project, builder: &str, id: &str, age: u64, event: serde_json::Value) {
+    let at = belay_clock::now() - Duration::from_secs(age);
+    let mut posted = json!({ "id": id, "session": { "agent": builder, "id": "s1" }, "at": at });
+    posted.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
+    let posted = project.world.run_with(&["events", "post"], posted.to_string().as_bytes());
+    assert_eq!(posted.code, Some(0), "{posted:?}");
+}
+
+#[test]
+fn a_limit_that_was_hit_without_a_resident_process_holds_in_the_next_one() {
+    let project = Project::new();
+    let builder = project.program("builder", BUILDS);
+    project.start_resident();
+    project.kill_resident();
+    // As a hook records it that decides by itself.
+    let until = belay_clock::now() + Duration::from_secs(3_600);
+    post(&project, &builder, "e1", 600, json!({ "kind": "limit_hit", "what": "weekly limit", "resets_at": until }));
+    post(&project, "other", "e2", 600, json!({ "kind": "limit_hit", "what": "monthly limit", "resets_at": until }));
+    post(&project, "other", "e3", 0, json!({ "kind": "model_answered" }));
+    assert_eq!(project.resident(), None);
+    project.start_resident();
+    let id = project.file(&["--builder", &builder, "--accept", "true"]);
+    project.journal(&id, |records| records.iter().any(|record| record["waiting"]["for"] == "limit"));
+    assert_eq!(project.runs("builder"), 0);
+    let known = std::fs::read_to_string(project.world.state().join("limits.json")).unwrap();
+    assert!(known.contains("weekly limit") && !known.contains("monthly limit"), "{known}");
+}
+
 /// A person's own session runs into the weekly limit, which a review of the same account then does not try again.
 #[test]
 fn a_limit_of_a_session_holds_for_the_reviews_of_its_account() {
@@ -101,13 +130,7 @@ fn a_limit_of_a_session_holds_for_the_reviews_of_its_account() {
     let builder = project.program("builder", BUILDS);
     project.start_resident();
     let now = belay_clock::now();
-    let post = |id: &str, age: u64, event: serde_json::Value| {
-        let mut posted =
-            json!({ "id": id, "session": { "agent": builder, "id": "s1" }, "at": now - Duration::from_secs(age) });
-        posted.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
-        let posted = project.world.run_with(&["events", "post"], posted.to_string().as_bytes());
-        assert_eq!(posted.code, Some(0), "{posted:?}");
-    };
+    let post = |id: &str, age: u64, event: serde_json::Value| post(&project, &builder, id, age, event);
     let until = now + Duration::from_secs(3_600);
     post("e1", 120, json!({ "kind": "limit_hit", "what": "weekly limit", "resets_at": until }));
     let limits = project.world.state().join("limits.json");
