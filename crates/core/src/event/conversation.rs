@@ -76,6 +76,21 @@ pub struct Prompt {
     pub text: Excerpt,
 }
 
+/// How a text begins that a driver has sent to an agent. The text may reach the agent in ways that look like a person's
+/// typing, and a person's prompt would reset the evidence. A denial begins with another prefix, because it is read in the
+/// output of tools.
+pub const DRIVER_TEXT_PREFIX: &str = "[Belay message ";
+
+impl Prompt {
+    /// A text of a driver is no person's, whatever the agent reports. Agents indent it, or quote the feedback of a hook.
+    pub(super) fn correct_author(&mut self) {
+        let text = self.text.as_str().trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '-'));
+        if self.by == Author::Person && text.starts_with(DRIVER_TEXT_PREFIX) {
+            self.by = Author::Continuation;
+        }
+    }
+}
+
 /// Who wrote a prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

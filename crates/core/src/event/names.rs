@@ -27,7 +27,7 @@ pub const MAX_REPORTED_FILES: usize = 64;
 const MAX_CONDITIONS: usize = 16;
 
 impl Event {
-    /// Redacts and bounds every name, path and id. Idempotent.
+    /// Redacts and bounds every name, path and id, and corrects the author of a prompt. Idempotent.
     ///
     /// Each struct is destructured completely, so that the compiler reports a new field.
     pub fn redact_names(&mut self) {
@@ -111,8 +111,8 @@ fn redact_body(body: &mut Body) {
             all.iter_mut().for_each(redact_awaited);
         }
         Body::Delivered(Delivered { finding, channel: _ }) => redact_id(finding),
-        Body::Prompt(Prompt { by: _, text: _ })
-        | Body::ModelFailed(ModelFailed { status: _, message: _, retry_at: _ })
+        Body::Prompt(prompt) => prompt.correct_author(),
+        Body::ModelFailed(ModelFailed { status: _, message: _, retry_at: _ })
         | Body::LimitHit(UsageLimitHit { what: _, resets_at: _ })
         | Body::TurnEnded(TurnEnded { text: _, said: _, failed: _, interrupted: _ })
         | Body::WaitEnded(WaitEnded { met: _ })

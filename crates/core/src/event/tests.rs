@@ -135,3 +135,21 @@ fn amounts_are_bounded() {
         }
     }
 }
+
+#[test]
+fn a_text_of_a_driver_is_no_persons_prompt_however_it_arrives() {
+    let author = |by, text: &str| {
+        let body = Body::Prompt(Prompt { by, text: crate::Excerpt::new(text) });
+        let mut event = Event::new("e1", SessionKey::new("codex", "s"), Source::Hook, Timestamp::from_millis(1), body);
+        event.redact_names();
+        let Body::Prompt(prompt) = event.body else { panic!("a prompt") };
+        prompt.by
+    };
+    let text = format!("{DRIVER_TEXT_PREFIX}g-1.7] Two tests fail.");
+    for typed in [text.clone(), format!("\n  {text}"), format!("> {text}")] {
+        assert_eq!(author(Author::Person, &typed), Author::Continuation, "{typed}");
+    }
+    assert_eq!(author(Author::Agent, &text), Author::Agent);
+    assert_eq!(author(Author::Person, &format!("What does \"{text}\" mean?")), Author::Person);
+    assert_eq!(author(Author::Person, "Two tests fail."), Author::Person, "a person's message has no prefix");
+}
