@@ -28,6 +28,7 @@ use crate::limits::LimitFeed;
 use crate::listeners::{BoundListener, ListenError, Listeners};
 use crate::live::{LiveFeed, LiveHub};
 use crate::logins::Logins;
+use crate::mail::{Mail, MailProofs};
 use crate::needs::{NeedChanges, NeedWatcher};
 use crate::proxy_service::{self, EngineSupervisor};
 use crate::read_pool::ReadPool;
@@ -140,6 +141,7 @@ impl Daemon {
             limits: Limits::load(paths.state()),
             approvals: Approvals::new(Arc::clone(&tickets)),
             tickets,
+            mail: Mail::open(&paths.state().join("mailbox.jsonl")),
             reviews: Reviews::default(),
             need_changes: NeedChanges::default(),
             config: ConfigSource { paths: paths.clone(), env: env.clone(), flags },
@@ -226,9 +228,16 @@ impl Daemon {
         };
         let follower_thread = {
             let shared = Arc::clone(&shared);
-            let subscribers: Vec<Box<dyn LogSubscriber>> =
-                vec![Box::new(LiveFeed(Arc::clone(&shared))), Box::new(LimitFeed(Arc::clone(&shared)))];
+            let subscribers: Vec<Box<dyn LogSubscriber>> = vec![
+                Box::new(LiveFeed(Arc::clone(&shared))),
+                Box::new(LimitFeed(Arc::clone(&shared))),
+                Box::new(MailProofs(Arc::clone(&shared))),
+            ];
             let follower = LogFollower::new(&shared.readers, subscribers);
+            // After the position of the follower, so that nothing is missed between the two.
+            if let Ok(store) = shared.readers.get() {
+                shared.mail.catch_up(&*store);
+            }
             std::thread::Builder::new().name("log-follower".to_owned()).spawn(move || {
                 follower.run(&shared.readers, shared.decisions.committer.commits(), &shared.lifecycle.shutdown);
             })?
@@ -237,6 +246,14 @@ impl Daemon {
         if let Err(error) = LimitFeed(Arc::clone(&shared)).catch_up() {
             tracing::warn!(%error, "cannot read the limits of accounts that were hit before the start");
         }
+        let mail_thread = match shared.mail.carrier(&shared.tickets) {
+            Some(carrier) => {
+                let shared = Arc::clone(&shared);
+                let run = move || carrier.run(|| shared.lifecycle.shutdown.is_set());
+                Some(std::thread::Builder::new().name("mail".to_owned()).spawn(run)?)
+            }
+            None => None,
+        };
         Reviews::start(&shared);
         let served = runtime.block_on(serve(&shared, &relay, listeners, signals));
         shared.lifecycle.shutdown.set("the listener failed");
@@ -246,6 +263,9 @@ impl Daemon {
             tracing::warn!("some connections did not finish in time");
         }
         runtime.shutdown_timeout(Duration::from_secs(1));
+        if mail_thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("delivering messages panicked");
+        }
         // Dropping the relay flushes its recorder.
         drop(relay);
         if housekeeping_thread.join().is_err() {

@@ -40,6 +40,7 @@ mod listeners;
 mod live;
 pub mod log_file;
 mod logins;
+mod mail;
 mod needs;
 mod operator;
 mod ops;

@@ -172,7 +172,9 @@ impl HookHost for DaemonState {
 
     fn offer(&self, offer: HookOffer) -> Option<HookTicket> {
         // The configuration is read for permissions only: other hooks are far more frequent.
-        offer.permission.as_ref()?;
+        if offer.permission.is_none() {
+            return self.mail.offer(self, &offer);
+        }
         let config = self.config.approvals()?;
         let root = root_session(&self.decisions.committer, &offer.session);
         let cwd = offer.cwd.as_deref().map(Path::new);

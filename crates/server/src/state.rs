@@ -25,6 +25,7 @@ use crate::intake;
 use crate::listeners::Listeners;
 use crate::live::LiveHub;
 use crate::logins::Logins;
+use crate::mail::Mail;
 use crate::needs::NeedChanges;
 use crate::pending_run_decisions::PendingRunDecisions;
 use crate::read_pool::ReadPool;
@@ -62,6 +63,7 @@ pub(crate) struct DaemonState {
     /// What runs may start; shared by everything that starts agents.
     pub(crate) limits: Limits,
     pub(crate) tickets: Arc<Tickets>,
+    pub(crate) mail: Mail,
     pub(crate) approvals: Approvals,
     pub(crate) reviews: Reviews,
     pub(crate) need_changes: NeedChanges,

@@ -30,6 +30,7 @@ mod injection;
 mod invalid_config;
 mod live;
 mod login;
+mod messages;
 mod misc;
 mod news;
 mod open;
