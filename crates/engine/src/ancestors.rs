@@ -60,7 +60,7 @@ impl BatchContext<'_> {
     ) -> Result<()> {
         let session = &table.working[of].held.session;
         let is_named = event.parent.is_some() && event.parent == session.parent && event.source != Source::Unverified;
-        if !is_named || RulesScope::settings_of(session).is_some() {
+        if !is_named || RulesScope::settings(session).is_some() {
             return Ok(());
         }
         let ancestors = self.ancestors(transaction, table, of)?;
@@ -107,7 +107,7 @@ impl BatchContext<'_> {
             let mut event = Event::new("", w.held.session.key.clone(), Source::Timer, at, body);
             // Derived, so that a retry produces the same event.
             event.id = event.identity_text();
-            let rules = self.rules.rules_for(RulesScope::of(&w.held.session, &event));
+            let rules = self.rules.rules_for(RulesScope::for_event(&w.held.session, &event));
             if w.held.session.has_budget(&rules) {
                 let outcome = self.apply_event(transaction, w, &event)?;
                 held |= outcome.decision.effects.iter().any(is_hold_effect);

@@ -229,7 +229,7 @@ impl Engine {
     pub fn rules_of(&self, key: &SessionKey) -> Arc<Rules> {
         let scope = self.cached_session(key).map(|session| RulesScope {
             project: session.facts.project.as_deref().or(session.facts.cwd.as_deref()),
-            settings: RulesScope::settings_of(session),
+            settings: RulesScope::settings(session),
         });
         self.options.rules.rules_for(scope.unwrap_or_default())
     }

@@ -85,7 +85,7 @@ impl MemoryFallback {
         if session.is_duplicate(identity) {
             return duplicate_decision(session, &event);
         }
-        let rules = context.rules.rules_for(RulesScope::of(session, &event));
+        let rules = context.rules.rules_for(RulesScope::for_event(session, &event));
         if is_idle_tick(session, &event, &rules) {
             return Decision::default();
         }
@@ -139,7 +139,7 @@ impl MemoryFallback {
             overlay.session.state = state;
         }
         for event in self.spool.iter().filter(|event| event.session == *key) {
-            let rules = context.rules.rules_for(RulesScope::of(&overlay.session, event));
+            let rules = context.rules.rules_for(RulesScope::for_event(&overlay.session, event));
             overlay.session.apply(event, &rules);
         }
         if self.sessions.len() >= MAX_SESSIONS {

@@ -16,11 +16,11 @@ pub struct RulesScope<'a> {
 
 impl<'a> RulesScope<'a> {
     /// The scope of a session when it gets an event.
-    pub(crate) fn of(session: &'a Session, event: &'a Event) -> Self {
-        Self { project: project_of(session, event), settings: Self::settings_of(session) }
+    pub(crate) fn for_event(session: &'a Session, event: &'a Event) -> Self {
+        Self { project: project_of(session, event), settings: Self::settings(session) }
     }
 
-    pub(crate) fn settings_of(session: &Session) -> Option<&BTreeMap<String, String>> {
+    pub(crate) fn settings(session: &Session) -> Option<&BTreeMap<String, String>> {
         Some(&session.settings).filter(|settings| !settings.is_empty())
     }
 }

@@ -31,7 +31,7 @@ impl BatchContext<'_> {
             || project != facts.project.as_deref().or(facts.cwd.as_deref())
             || day(event.at) != day(facts.last_at);
         // Other sessions, or other descendants of its ancestors, may just have used up the budget.
-        let scope = RulesScope::of(session, event);
+        let scope = RulesScope::for_event(session, event);
         let shared = !ask.auxiliary && self.rules_cache.rules_for(scope, self.rules).rules.budget.is_shared();
         let has_ancestors = session.parent.is_some() || event.parent.is_some();
         PendingShare { before: payer_changed || shared || has_ancestors, shared }
@@ -63,7 +63,7 @@ impl BatchContext<'_> {
             (Body::ModelAsked(ask), known) => ask.account.or(known),
             (_, known) => known,
         };
-        let rules = self.rules.rules_for(RulesScope::of(session, &event));
+        let rules = self.rules.rules_for(RulesScope::for_event(session, &event));
         if nothing && !rules.budget.is_shared() {
             return Ok(Vec::new());
         }

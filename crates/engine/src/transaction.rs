@@ -258,7 +258,7 @@ impl BatchContext<'_> {
                 committed: true,
             });
         }
-        let scope = RulesScope::of(&w.held.session, event);
+        let scope = RulesScope::for_event(&w.held.session, event);
         let CachedRules { rules, digest } = self.rules_cache.rules_for(scope, self.rules);
         if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(EventOutcome { decision: Decision::default(), seq: None, committed: true });
@@ -299,7 +299,7 @@ impl BatchContext<'_> {
         let state = (session.state != w.state).then_some(&session.state);
         let last_at = session.facts.last_at;
         let listed = (last_at >= held.listed + LIST_INDEX_INTERVAL).then_some(last_at);
-        let details = SessionDetails::of(session);
+        let details = SessionDetails::from_session(session);
         transaction
             .save(held.id, &SessionUpdate { from: w.from, to: held.version, state, listed, details: &details })?;
         for call in w.calls.values() {

@@ -68,7 +68,7 @@ pub struct SessionDetails {
 }
 
 impl SessionDetails {
-    pub fn of(session: &Session) -> Self {
+    pub fn from_session(session: &Session) -> Self {
         Self {
             facts: session.facts.clone(),
             counters: session.counters,
