@@ -122,9 +122,9 @@ impl LiveHub {
         }
     }
 
-    /// Tells clients about a change that is not in the log.
-    pub(crate) fn tell(&self, kind: &str) {
-        self.tell_about("", kind);
+    /// Notifies clients about a change that is not in the log.
+    pub(crate) fn notify(&self, kind: &str) {
+        self.notify_about("", kind);
     }
 
     /// Whether anybody listens.
@@ -132,8 +132,8 @@ impl LiveHub {
         self.sender.receiver_count() > 0
     }
 
-    /// Tells clients about a change of something that is not in the log, such as `review:ID`.
-    pub(crate) fn tell_about(&self, what: &str, kind: &str) {
+    /// Notifies clients about a change of something that is not in the log, such as `review:ID`.
+    pub(crate) fn notify_about(&self, what: &str, kind: &str) {
         let notice = LiveNotice { position: 0, session: what.to_owned(), seq: 0, kind: kind.to_owned(), at: now() };
         // Without a receiver nobody misses it.
         let _ = self.sender.send(LiveBatch::new(vec![notice]));

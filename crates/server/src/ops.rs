@@ -235,7 +235,7 @@ fn try_stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &Subsc
         for row in &rows {
             query.after = Some(position(what, row));
             out.clear();
-            if serde_json::to_writer(&mut out, &EventView::of(row)).is_ok() {
+            if serde_json::to_writer(&mut out, &EventView::from_row(row)).is_ok() {
                 out.push(b'\n');
                 if stream.write_all(&out).is_err() {
                     return Ok(());

@@ -73,7 +73,7 @@ impl Host for ReviewHost {
         if let Some(shared) = self.0.upgrade() {
             shared.lifecycle.mark_active();
             shared.need_changes.note();
-            shared.live.tell_about(&Subject::review(id).key(), "review");
+            shared.live.notify_about(&Subject::review(id).key(), "review");
         }
     }
 

@@ -251,7 +251,7 @@ pub(crate) fn respond_when_answered(shared: &Arc<DaemonState>, stream: UnixStrea
     let waiter = shared.tickets.take(&id);
     if waiter.is_some() && shared.approvals.is_pending(&id) {
         // From now on it can be answered: pages that were told about the prompt before show it without buttons.
-        shared.live.tell("approval");
+        shared.live.notify("approval");
     }
     shared.lifecycle.runtime.spawn(async move {
         if let Err(error) = wait_and_respond(stream, waiter).await {

@@ -203,7 +203,7 @@ pub struct EventView<'r> {
 }
 
 impl<'r> EventView<'r> {
-    pub fn of(row: &'r EventRow) -> Self {
+    pub fn from_row(row: &'r EventRow) -> Self {
         let event = serde_json::from_str(&row.json).unwrap_or(RawValue::NULL);
         Self { ord: row.ord, seq: row.seq, event }
     }

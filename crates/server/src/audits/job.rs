@@ -48,7 +48,7 @@ pub(super) fn run(shared: &DaemonState, audit: &RunningAudit) {
         tracing::warn!(%error, "cannot store the result of an audit");
     }
     *lock(&audits.running) = None;
-    shared.live.tell("audit");
+    shared.live.notify("audit");
 }
 
 /// On Linux a thread has its own niceness, which the threads that it starts inherit.
@@ -69,7 +69,7 @@ fn replay(shared: &DaemonState, audit: &RunningAudit) -> Result<Report, String> 
     let filter = SearchFilter { since: since.map(system_time), ..SearchFilter::default() };
     let found = find(&SearchScope::User { dirs, here }, filter);
     audit.found.store(found.sources.len() as u64 + 1, Ordering::Relaxed);
-    shared.live.tell("audit");
+    shared.live.notify("audit");
     let variants = variants(&shared.config, work);
     let zone = TimeZone::system();
     let options = ReplayOptions { variants: &variants, zone, keep_notices: false };
@@ -84,7 +84,7 @@ fn replay(shared: &DaemonState, audit: &RunningAudit) -> Result<Report, String> 
         if told.elapsed() >= TELL_INTERVAL {
             told = Instant::now();
             shared.lifecycle.mark_active();
-            shared.live.tell("audit");
+            shared.live.notify("audit");
         }
         if shared.lifecycle.shutdown.is_set() {
             audit.progress.cancel();

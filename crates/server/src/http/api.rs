@@ -163,7 +163,7 @@ fn events_body(store: &dyn Store, query: &EventQuery, text: Option<&str>) -> Res
         }
         None => (store.events(query)?, None),
     };
-    let views: Vec<EventView<'_>> = rows.iter().map(EventView::of).collect();
+    let views: Vec<EventView<'_>> = rows.iter().map(EventView::from_row).collect();
     let mut body = json!({ "events": views });
     if text.is_some() {
         body["next"] = json!(next);

@@ -117,7 +117,7 @@ impl ShortNames {
 
 fn print(context: &Context, store: &dyn Store, names: &mut ShortNames, row: &EventRow) -> io::Result<()> {
     if context.out.json {
-        return context.out.json(&EventView::of(row));
+        return context.out.json(&EventView::from_row(row));
     }
     let what = row.event().map(|event| what(&event)).unwrap_or_else(|error| error.to_string());
     let name = names.of(store, &row.session);
