@@ -1,5 +1,7 @@
 //! What the journal of a task holds.
 
+use std::fmt;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -17,17 +19,17 @@ pub trait Journalled: Clone {
 }
 
 /// A task that runs one step at a time: a review loop, a goal.
-pub trait Machine: Journalled<Record = RecordOf<Self>> + Send + 'static {
+pub trait Machine: Journalled<Record = RecordOf<Self>> + fmt::Debug + Send + 'static {
     /// What a person asked for.
-    type Spec: Clone + Send + Serialize + DeserializeOwned;
+    type Spec: Clone + fmt::Debug + Send + Serialize + DeserializeOwned;
     /// A unit of work with effects.
-    type Step: Clone + PartialEq + Send + Serialize + DeserializeOwned;
+    type Step: Clone + PartialEq + fmt::Debug + Send + Serialize + DeserializeOwned;
     /// How a step ended. Every step may end in the failure of an agent.
-    type Outcome: Clone + Send + From<super::StepFailure> + Serialize + DeserializeOwned;
+    type Outcome: Clone + fmt::Debug + Send + From<super::StepFailure> + Serialize + DeserializeOwned;
     /// What happened outside of any step.
-    type Fact: Clone + Send + Serialize + DeserializeOwned;
+    type Fact: Clone + fmt::Debug + Send + Serialize + DeserializeOwned;
     /// What a person decides.
-    type Decision: Clone + Send + Serialize + DeserializeOwned;
+    type Decision: Clone + fmt::Debug + Send + Serialize + DeserializeOwned;
 
     /// A task as filed. Its first step has not started.
     fn new(spec: Self::Spec, at: Timestamp) -> Result<Self, Self::Error>;
