@@ -19,6 +19,7 @@
 //! | [`wait`] | whether what a task or an agent waits for has happened |
 //! | [`mailbox`] | messages to agents, each delivered until there is proof that it was read |
 //! | [`task_dir`] | the files of a task |
+//! | [`list`] | all tasks of a driver, their summaries and names, from their files |
 //! | [`Performer`] | what a driver adds |
 //! | [`agent`] | one turn of an agent in a step: started, or found again |
 //! | [`agent_output`] | what `belay exec` printed |
@@ -31,9 +32,11 @@ mod agent_run;
 mod error;
 mod host;
 pub mod journal;
+pub mod list;
 pub mod mailbox;
 mod open_task;
 mod performer;
+mod resources;
 pub mod task_dir;
 pub mod wait;
 
@@ -42,4 +45,5 @@ pub use host::DriverHost;
 pub use journal::{Entries, Entry, Journal, JournalError};
 pub use open_task::{NewTask, OpenTask};
 pub use performer::{DriverPaths, Names, Performer, StepContext, StepEnd};
+pub use resources::Resources;
 pub use task_dir::{Filed, Replayed, TaskDir, TaskView};
