@@ -9,6 +9,10 @@
 //! A task is a directory (`<state>/<driver>/<id>`) with the filed task and a journal. The journal is the truth: replaying
 //! it gives the task, in this process, in the next one, and in a command that only reads.
 //!
+//! [`Tasks`] has one scheduler thread, which sleeps until something happens. It asks every unfinished task what is next,
+//! and starts at most as many steps as there are workers, each in a thread of its own. A step that has to wait (for a
+//! usage limit, a directory, a paused session) holds no worker. What all drivers compete for is in [`Resources`].
+//!
 //! An agent runs in a process of its own, `belay exec`, which writes its progress to a file of the task. So the agent
 //! outlives a crash of the resident process: the next one finds the process by pid and start time, and takes its result
 //! from the file ([`agent::adopt`]). A step whose process is gone without a result is interrupted and runs again.
@@ -20,6 +24,7 @@
 //! | [`mailbox`] | messages to agents, each delivered until there is proof that it was read |
 //! | [`task_dir`] | the files of a task |
 //! | [`list`] | all tasks of a driver, their summaries and names, from their files |
+//! | [`Tasks`] | filing, deciding, observing, claiming; the scheduler |
 //! | [`Performer`] | what a driver adds |
 //! | [`agent`] | one turn of an agent in a step: started, or found again |
 //! | [`agent_output`] | what `belay exec` printed |
@@ -37,7 +42,9 @@ pub mod mailbox;
 mod open_task;
 mod performer;
 mod resources;
+mod scheduler;
 pub mod task_dir;
+mod tasks;
 pub mod wait;
 
 pub use error::TaskError;
@@ -47,3 +54,4 @@ pub use open_task::{NewTask, OpenTask};
 pub use performer::{DriverPaths, Names, Performer, StepContext, StepEnd};
 pub use resources::Resources;
 pub use task_dir::{Filed, Replayed, TaskDir, TaskView};
+pub use tasks::{Claim, Tasks, pause_file};
