@@ -171,7 +171,7 @@ impl Bench {
 
 /// From the start of each build to the start of the next.
 fn round_times(dir: &TaskDir) -> Vec<f64> {
-    let journal = dir.read_journal().unwrap();
+    let journal = dir.read_journal::<belay_review::Task>().unwrap();
     let is_build = |record: &serde_json::Value| record["record"] == "started" && record["step"]["step"] == "build";
     let starts = journal.iter().filter(|entry| is_build(&serde_json::to_value(entry).unwrap()));
     let starts: Vec<Timestamp> = starts.map(|entry| entry.at).collect();

@@ -5,19 +5,16 @@ use std::path::PathBuf;
 
 use belay_drive::workspace::{LandError, WorkspaceError};
 use belay_review::task::{RecordError, SpecError};
+use belay_tasks::TaskError;
 use thiserror::Error;
 
 /// Why a request about a task fails. Nothing was changed.
 #[derive(Debug, Error)]
 pub enum RunnerError {
-    #[error("there is no review task `{0}`")]
-    NotFound(String),
     #[error("the task has no file `{0}`")]
     NoArtifact(String),
-    #[error("`{name}` matches several review tasks: {}", matches.join(", "))]
-    Ambiguous { name: String, matches: Vec<String> },
-    #[error("the queue is full: {depth} tasks are waiting")]
-    QueueFull { depth: u32 },
+    #[error(transparent)]
+    Task(TaskError),
     #[error(transparent)]
     Spec(#[from] SpecError),
     #[error("{0}")]
@@ -47,27 +44,37 @@ pub enum RunnerError {
     ForeignFiles { files: Vec<String> },
     #[error("{} holds more than {count} files, too many to look for instructions of reviewers", dir.display())]
     TooManyFiles { dir: PathBuf, count: usize },
-    #[error("the task is still running")]
-    StillRunning,
-    #[error("the result of the task is being landed or archived")]
-    Landing,
-    #[error("the journal of {id} is damaged at line {line}: {why}")]
-    Damaged { id: String, line: usize, why: String },
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("cannot read the configuration: {0}")]
-    Config(String),
+}
+
+impl From<TaskError> for RunnerError {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::Misfit(error) => match error.downcast::<RecordError>().map(|error| *error) {
+                Ok(RecordError::Spec(error)) => Self::Spec(error),
+                Ok(error) => Self::Record(error),
+                Err(error) => Self::Invalid(error.to_string()),
+            },
+            TaskError::Write { path, source } => Self::Write { path, source },
+            TaskError::Read { path, source } => Self::Read { path, source },
+            TaskError::Invalid(why) => Self::Invalid(why),
+            error => Self::Task(error),
+        }
+    }
 }
 
 impl RunnerError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NotFound(_) | Self::Ambiguous { .. } => "list the tasks with `belay review list`".to_owned(),
+            Self::Task(TaskError::NotFound { .. } | TaskError::Ambiguous { .. }) => {
+                "list the tasks with `belay review list`".to_owned()
+            }
             Self::NoArtifact(_) => "list them with `belay review artifacts ID`".to_owned(),
-            Self::QueueFull { .. } => {
+            Self::Task(TaskError::QueueFull { .. }) => {
                 "wait for a task to finish, cancel one (`belay review cancel ID`), or raise review.queue_depth"
                     .to_owned()
             }
@@ -83,7 +90,7 @@ impl RunnerError {
             }
             Self::Workspace(error) => return error.hint(),
             Self::Land(error) => return error.hint(),
-            Self::StillRunning => {
+            Self::Task(TaskError::StillRunning) => {
                 "wait for it (`belay review watch ID`) or cancel it (`belay review cancel ID`)".to_owned()
             }
             Self::Unapproved { .. } => "accept it first (`belay review answer ID --done`), ask for a fix \
@@ -93,7 +100,7 @@ impl RunnerError {
                 "remove it, and look again at what the builders of earlier tasks have done".to_owned()
             }
             Self::TooManyFiles { .. } => "remove what the project does not need".to_owned(),
-            Self::Landing => "try again in a moment".to_owned(),
+            Self::Task(TaskError::Claimed) => "try again in a moment".to_owned(),
             Self::Record(RecordError::NotEnded) => {
                 "cancel it first (`belay review cancel ID`), or wait until it ends".to_owned()
             }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use belay_clock::now;
-use belay_config::{Config, EnvSnapshot, Paths, ReviewConfig};
+use belay_config::{Config, EnvSnapshot, Paths};
 use belay_core::session::Budget;
 use belay_core::task::WorkspaceMode;
 use belay_drive::environment::Environment;
@@ -15,9 +15,8 @@ use belay_review::Task;
 use belay_review::task::{Role, TaskSpec};
 
 use crate::error::RunnerError;
-use crate::open_task::OpenTask;
-use crate::task_dir::{FiledTask, TaskDir, create_private_dir};
 use crate::{project_templates, prompts};
+use belay_tasks::NewTask;
 
 /// Who files a task, and what follows from that.
 #[derive(Clone, Copy, Debug)]
@@ -28,24 +27,12 @@ pub enum FiledBy<'a> {
     Browser { env: &'a EnvSnapshot, roots: &'a [PathBuf] },
 }
 
-/// A task that can be filed.
-#[derive(Debug)]
-pub(crate) struct Filing {
-    spec: TaskSpec,
-    env: Environment,
-    by: String,
-    /// Trusted templates of the project.
-    templates: BTreeMap<String, String>,
-}
-
 /// Stands for no limit: 136 years.
 const NO_TIMEOUT_SECS: u64 = u32::MAX as u64;
 /// Longest prompt.
 const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 /// Longest title, in characters.
 const MAX_TITLE_CHARS: usize = 80;
-/// Names that are tried for a new task.
-const MAX_NAMES: u32 = 16;
 
 /// Checks a request against the configuration and the machine.
 pub(crate) fn check(
@@ -53,7 +40,7 @@ pub(crate) fn check(
     filed_by: &FiledBy<'_>,
     config: &Config,
     paths: &Paths,
-) -> Result<Filing, RunnerError> {
+) -> Result<NewTask<TaskSpec>, RunnerError> {
     let project_dir = project_dir(request, filed_by)?;
     let env = match filed_by {
         FiledBy::Shell => {
@@ -98,51 +85,13 @@ pub(crate) fn check(
     // A mistake in one is reported now, and not in the middle of the task.
     let config_dir = paths.config_file().parent().unwrap_or(Path::new("/")).to_owned();
     prompts::templates(&config_dir, templates.clone()).map_err(|error| RunnerError::Invalid(error.to_string()))?;
-    Ok(Filing { spec, env, by: request.by.clone().unwrap_or_else(|| "unknown".to_owned()), templates })
-}
-
-/// Writes the task. It exists once its last file does.
-pub(crate) fn store(root: &Path, config: &ReviewConfig, filing: Filing) -> Result<OpenTask, RunnerError> {
-    let write = |path: &Path, source| RunnerError::Write { path: path.to_owned(), source };
-    let mut names = (0..MAX_NAMES).map(|_| TaskDir::new(root, &new_id()));
-    let dir = names.find(|dir| !dir.path().exists());
-    let dir = dir.ok_or_else(|| RunnerError::Invalid("cannot find a free id".to_owned()))?;
-    dir.create().map_err(|source| write(dir.path(), source))?;
-    let artifacts = match config.artifacts_dir.as_str() {
-        "" => dir.path().to_owned(),
-        moved => PathBuf::from(moved).join(dir.id()),
-    };
-    let env_file = dir.path().join("env");
-    let stored = filing.env.save(&env_file).map_err(|source| write(&env_file, source)).and_then(|()| {
-        create_private_dir(&artifacts).map_err(|source| write(&artifacts, source))?;
-        let filed = FiledTask { at: now(), by: filing.by, spec: filing.spec, artifacts };
-        dir.write_json(prompts::PROJECT_TEMPLATES, &filing.templates)?;
-        dir.write_json("task.json", &filed)?;
-        OpenTask::open(dir.clone())
-    });
-    match stored {
-        Ok(open) => {
-            open.write_derived();
-            Ok(open)
-        }
-        Err(error) => {
-            // Without `task.json` it is not a task, but it takes space.
-            let _ = std::fs::remove_dir_all(dir.path());
-            Err(error)
-        }
-    }
-}
-
-/// Short enough to type, without letters that look alike.
-fn new_id() -> String {
-    const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstvwxyz";
-    // The low bits are random.
-    let random = uuid::Uuid::now_v7().as_u128();
-    let digits = (0..6).map(|place| {
-        let index = (random >> (place * 8)) as usize % ALPHABET.len();
-        char::from(ALPHABET[index])
-    });
-    format!("r-{}", digits.collect::<String>())
+    Ok(NewTask {
+        spec,
+        by: request.by.clone().unwrap_or_else(|| "unknown".to_owned()),
+        env,
+        artifacts_dir: Some(&review.artifacts_dir).filter(|moved| !moved.is_empty()).map(PathBuf::from),
+        files: vec![(prompts::PROJECT_TEMPLATES, serde_json::json!(templates))],
+    })
 }
 
 fn project_dir(request: &FileReviewRequest, filed_by: &FiledBy<'_>) -> Result<PathBuf, RunnerError> {

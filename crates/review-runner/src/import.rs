@@ -9,10 +9,11 @@ use belay_fs::Links;
 use belay_review::Task;
 use belay_review::convergence::Policy;
 use belay_review::task::{Answer, Decision, Record, Role, TaskSpec};
+use belay_tasks::{Journal, TaskDir, TaskError};
 
 use crate::error::RunnerError;
-use crate::open_task::OpenTask;
-use crate::task_dir::{FiledTask, JournalEntry, TaskDir, write_artifact};
+use crate::read;
+use crate::task_dir::{FiledTask, write_artifact};
 
 /// A finished task.
 #[derive(Clone, Debug)]
@@ -39,14 +40,14 @@ const MAX_ARTIFACT_BYTES: u64 = 16 * 1024 * 1024;
 /// Stores a task. Returns its id, and whether it is new.
 pub fn import(root: &Path, task: &ForeignTask) -> Result<(String, bool), RunnerError> {
     let dir = TaskDir::new(root, &id(&task.source));
-    if dir.path().join("task.json").exists() {
+    if dir.is_task() {
         return Ok((dir.id().to_owned(), false));
     }
     let spec = spec(task);
-    Task::new(spec.clone(), task.filed_at)?;
+    let filed = Task::new(spec.clone(), task.filed_at)?;
     // Left by an import that was interrupted.
     let _ = std::fs::remove_dir_all(dir.path());
-    dir.create().map_err(|source| RunnerError::Write { path: dir.path().to_owned(), source })?;
+    dir.create()?;
     if let Some(artifacts) = &task.artifacts {
         copy_artifacts(artifacts, dir.path())?;
     }
@@ -55,13 +56,13 @@ pub fn import(root: &Path, task: &ForeignTask) -> Result<(String, bool), RunnerE
         false => (format!("{} ({})", task.source, task.status), Decision::Cancel),
     };
     // How it ended is written first: a task without an end would be run.
-    let ended = JournalEntry { at: task.filed_at, record: Record::Decided { by, decision } };
-    dir.open_journal()?.append(&ended)?;
+    let mut journal = Journal::open(&dir.journal(), filed).map_err(TaskError::from)?;
+    journal.record(task.filed_at, Record::Decided { by, decision }).map_err(TaskError::from)?;
     let artifacts = dir.path().to_owned();
     dir.write_json("task.json", &FiledTask { at: task.filed_at, by: task.source.clone(), spec, artifacts })?;
-    let open = OpenTask::open(dir)?;
-    open.write_derived();
-    Ok((open.dir.id().to_owned(), true))
+    let replayed = dir.replay::<Task>()?;
+    dir.write_json("meta.json", &read::summary(replayed.view(&dir)))?;
+    Ok((dir.id().to_owned(), true))
 }
 
 fn spec(task: &ForeignTask) -> TaskSpec {

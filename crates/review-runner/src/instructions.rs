@@ -12,9 +12,10 @@ use std::path::PathBuf;
 
 use belay_agents::AGENTS;
 use belay_drive::workspace::{DELETED, FILES_OF_A_WORKSPACE, Workspace};
+use belay_tasks::agent::known_agent;
 
 use crate::error::RunnerError;
-use crate::perform::{StepContext, known_agent};
+use crate::perform::StepContext;
 use search::{Search, matches};
 
 /// Names with digests: relative to the top of the workspace, or absolute.
@@ -26,14 +27,14 @@ const FILE: &str = "instructions.json";
 /// Refuses to begin while Belay's own directories above a worktree hold files that agents or gates of every task would
 /// read: a builder of another task may have put them there.
 pub(crate) fn check_own_directories(context: &StepContext) -> Result<(), RunnerError> {
-    let mut foreign: Vec<String> = std::fs::read_dir(&context.worktrees)
+    let mut foreign: Vec<String> = std::fs::read_dir(&context.paths.worktrees)
         .into_iter()
         .flatten()
         .flatten()
         .filter(|entry| !entry.file_name().to_str().is_some_and(|name| is_of_a_task(context, name)))
         .map(|entry| entry.path().display().to_string())
         .collect();
-    if let Some(state) = context.worktrees.parent() {
+    if let Some(state) = context.paths.worktrees.parent() {
         let names = all_names();
         let mut search = Search::new(state, &names, None);
         search.look_in(state);
@@ -51,7 +52,7 @@ fn is_of_a_task(context: &StepContext, name: &str) -> bool {
 
 /// Records the files of the start, for every agent: which ones review may change later.
 pub(crate) fn record(context: &StepContext, workspace: &Workspace) -> Result<(), RunnerError> {
-    context.dir.write_json(FILE, &on_disk(context, workspace, &all_names())?)
+    Ok(context.dir.write_json(FILE, &on_disk(context, workspace, &all_names())?)?)
 }
 
 /// The files that instruct this reviewer, are not those of the start, and were not accepted by a person.

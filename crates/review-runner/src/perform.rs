@@ -2,76 +2,31 @@
 //!
 //! Nothing here changes the task: a step returns its outcome, and the scheduler records it.
 
-mod agent;
 mod build;
 mod gate;
 mod prepare;
 mod review;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use belay_agents::AgentSpec;
-use belay_config::Config;
 use belay_core::task::{Spend, StepFailure};
-use belay_drive::environment::Environment;
-use belay_drive::limits::{AccountId, Limits};
+use belay_drive::headless::HeadlessResult;
 use belay_drive::workspace::Workspace;
 use belay_review::Task;
 use belay_review::prompt::Prompts;
-use belay_review::task::{Role, Step, StepOutcome, StepRun};
+use belay_review::task::{Record, Role, Step, StepOutcome};
+use belay_tasks::agent::{self, AgentEnd, AgentTurn};
 
-use crate::agent_run::{CancelFlag, marker};
 use crate::error::RunnerError;
-use crate::host::Host;
 use crate::prompts;
-use crate::task_dir::{FiledTask, TaskDir};
+use crate::task_dir::write_artifact;
 
-/// Everything that a step needs. A copy, so that the task stays available to readers while the step runs.
-#[derive(Debug)]
-pub(crate) struct StepContext {
-    pub(crate) dir: TaskDir,
-    pub(crate) filed: FiledTask,
-    pub(crate) task: Task,
-    pub(crate) run: StepRun,
-    pub(crate) config: Config,
-    /// Directory of the user's configuration, for templates.
-    pub(crate) config_dir: PathBuf,
-    /// The program of this process.
-    pub(crate) belay: PathBuf,
-    /// Belay's home directory, if it is not the default one.
-    pub(crate) belay_home: Option<PathBuf>,
-    /// Directory of worktrees.
-    pub(crate) worktrees: PathBuf,
-    pub(crate) limits: Limits,
-    pub(crate) host: Arc<dyn Host>,
-    pub(crate) cancel: Arc<CancelFlag>,
-    /// Time that the round has used so far.
-    pub(crate) round_used: Duration,
-}
-
-/// How a step ended.
-#[derive(Debug)]
-pub(crate) enum Performed {
-    Finished {
-        outcome: StepOutcome,
-        spend: Spend,
-    },
-    /// The process that ran the step is gone without a result.
-    Interrupted {
-        spend: Spend,
-    },
-}
-
-impl Performed {
-    fn new(outcome: StepOutcome) -> Self {
-        Self::Finished { outcome, spend: Spend::default() }
-    }
-}
+pub(crate) type StepContext = belay_tasks::StepContext<Task>;
+pub(crate) type StepEnd = belay_tasks::StepEnd<Task>;
 
 /// Performs the step from its beginning.
-pub(crate) fn perform(context: &StepContext) -> Performed {
+pub(crate) fn perform(context: &StepContext) -> StepEnd {
     let performed = match &context.run.step {
         Step::Prepare => prepare::perform(context),
         Step::Build { .. } => build::perform(context),
@@ -81,83 +36,122 @@ pub(crate) fn perform(context: &StepContext) -> Performed {
     match performed {
         Ok(performed) => performed,
         // What fails because it was stopped has not failed.
-        Err(_) if context.cancel.is_set() => Performed::Interrupted { spend: Spend::default() },
-        Err(error) => crashed(&error, Spend::default()),
+        Err(_) if context.cancel.is_cancelled() => StepEnd::interrupted(),
+        Err(error) => StepEnd::crashed(with_hint(&error), Spend::default()),
     }
 }
 
 /// Continues a step that a process before this one started.
-pub(crate) fn recover(context: &StepContext) -> Performed {
+pub(crate) fn recover(context: &StepContext) -> StepEnd {
     let recovered = match &context.run.step {
         Step::Prepare | Step::Gate { .. } => {
             // A gate that outlived its process would work on the same files as the next attempt.
-            marker(&context.dir, context.run.attempt).end_processes();
-            Ok(Performed::Interrupted { spend: Spend::default() })
+            context.marker().end_processes();
+            Ok(StepEnd::interrupted())
         }
         Step::Build { .. } => build::recover(context),
         Step::Review { reviewer, kind, .. } => review::recover(context, reviewer, *kind),
     };
-    recovered.unwrap_or_else(|error| crashed(&error, Spend::default()))
+    recovered.unwrap_or_else(|error| StepEnd::crashed(with_hint(&error), Spend::default()))
 }
 
-/// What the step has cost counts, also if its result cannot be used.
-fn crashed(error: &RunnerError, spend: Spend) -> Performed {
+fn with_hint(error: &RunnerError) -> String {
     let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
-    Performed::Finished { outcome: StepOutcome::Failed(StepFailure::Crashed { why: format!("{error}{hint}") }), spend }
+    format!("{error}{hint}")
 }
 
-impl StepContext {
-    /// The environment of everything that the task runs: that of its shell, and where Belay is.
-    pub(crate) fn environment(&self) -> Result<Environment, RunnerError> {
-        let path = self.dir.path().join("env");
-        let env = Environment::load(&path).map_err(|source| RunnerError::Read { path, source })?;
-        let env = env.with(&self.config.drive.env);
-        Ok(match &self.belay_home {
-            Some(home) => env.with([("BELAY_HOME", home)]),
-            None => env,
-        })
-    }
+/// What a step of a review needs beside what every step has.
+pub(crate) trait ReviewStep {
+    fn workspace(&self) -> Result<Workspace, RunnerError>;
+    fn prompts(&self) -> Result<Prompts, RunnerError>;
+    /// What is left of the round's time. A step that is tried again has all of it.
+    fn timeout(&self) -> Duration;
+    /// The role of a reviewer or of the arbiter.
+    fn reviewer(&self, name: &str) -> Option<&Role>;
+}
 
-    pub(crate) fn workspace(&self) -> Result<Workspace, RunnerError> {
+impl ReviewStep for StepContext {
+    fn workspace(&self) -> Result<Workspace, RunnerError> {
         let workspace: Option<Workspace> = self.dir.read_json("workspace.json")?;
         let workspace = workspace.ok_or_else(|| RunnerError::Invalid("the task has no workspace".to_owned()))?;
-        Ok(workspace.with_env(self.environment()?.variables()).with_cancel(self.cancel.handle()))
+        Ok(workspace.with_env(self.environment()?.variables()).with_cancel(&self.cancel))
     }
 
-    pub(crate) fn prompts(&self) -> Result<Prompts, RunnerError> {
+    fn prompts(&self) -> Result<Prompts, RunnerError> {
         let project = self.dir.read_json(prompts::PROJECT_TEMPLATES)?.unwrap_or_default();
-        prompts::templates(&self.config_dir, project).map_err(|error| RunnerError::Invalid(error.to_string()))
+        prompts::templates(&self.paths.config_dir, project).map_err(|error| RunnerError::Invalid(error.to_string()))
     }
 
-    pub(crate) fn artifacts(&self) -> &Path {
-        &self.filed.artifacts
-    }
-
-    /// What is left of the round's time. A step that is tried again has all of it.
-    pub(crate) fn timeout(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         let limit = Duration::from_secs(self.task.spec.round_timeout_secs);
         match self.run.failures {
-            0 => limit.saturating_sub(self.round_used),
+            0 => limit.saturating_sub(round_used(self)),
             _ => limit,
         }
     }
 
-    /// The role of a reviewer or of the arbiter.
-    pub(crate) fn reviewer(&self, name: &str) -> Option<&Role> {
+    fn reviewer(&self, name: &str) -> Option<&Role> {
         let spec = &self.task.spec;
         spec.reviewers.iter().chain(&spec.arbiter).find(|role| role.agent == name)
     }
 }
 
-/// The agent that a name or the path of a program stands for, as `belay exec` understands it.
-pub(crate) fn known_agent(agent: &str) -> Option<&'static AgentSpec> {
-    belay_agents::find(Path::new(agent).file_name()?.to_str()?)
+/// Time that the current round has used in steps that succeeded.
+fn round_used(context: &StepContext) -> Duration {
+    let Some(current) = context.task.current_round().map(|round| round.number) else { return Duration::ZERO };
+    let millis = context.entries.iter().rev().map_while(|entry| match &entry.record {
+        Record::Finished { step, .. } if step.round() != Some(current) => None,
+        Record::Finished {
+            outcome: StepOutcome::Failed(StepFailure::TimedOut | StepFailure::Crashed { .. }), ..
+        } => Some(0),
+        Record::Finished { spend, .. } => Some(spend.millis),
+        _ => Some(0),
+    });
+    Duration::from_millis(millis.sum())
 }
 
-/// The account that an agent of the step uses.
-pub(crate) fn account(context: &StepContext, agent: &str) -> AccountId {
-    let env = context.environment().unwrap_or_default();
-    known_agent(agent).map_or_else(|| AccountId::from_name(agent), |agent| AccountId::from_environment(agent, &env))
+/// Asks an agent, whose prompt becomes an artifact.
+pub(crate) fn ask(context: &StepContext, question: &Question<'_>) -> Result<AgentEnd, RunnerError> {
+    write_artifact(context.artifacts(), &question.prompt_name, question.prompt.as_bytes())?;
+    let schema = question.schema.map(|schema| write_schema(context, schema)).transpose()?;
+    let workspace = context.workspace()?;
+    let turn = AgentTurn {
+        agent: &question.role.agent,
+        model: question.role.model.as_deref(),
+        access: question.access,
+        dir: workspace.dir(),
+        prompt: &context.artifacts().join(&question.prompt_name),
+        schema: schema.as_deref(),
+        timeout: context.timeout(),
+        budget: context.task.budget_left(),
+    };
+    Ok(agent::run(context, &turn)?)
+}
+
+/// What an agent is asked.
+pub(crate) struct Question<'a> {
+    pub(crate) role: &'a Role,
+    pub(crate) access: &'static str,
+    /// Name of the artifact that holds the prompt.
+    pub(crate) prompt_name: String,
+    pub(crate) prompt: String,
+    /// JSON schema of the answer, if the agent's CLI enforces one.
+    pub(crate) schema: Option<&'static str>,
+}
+
+fn write_schema(context: &StepContext, schema: &str) -> Result<PathBuf, RunnerError> {
+    write_artifact(context.dir.path(), "verdict-schema.json", schema.as_bytes())?;
+    Ok(context.dir.path().join("verdict-schema.json"))
+}
+
+/// Waits for an agent that a process before this one asked.
+pub(crate) fn adopt(context: &StepContext, role: &Role) -> Result<AgentEnd, RunnerError> {
+    Ok(agent::adopt(context, &role.agent, context.task.budget_left())?)
+}
+
+/// The end of a step whose answer was read.
+pub(crate) fn ended(end: AgentEnd, read: impl FnOnce(&HeadlessResult) -> Result<StepOutcome, RunnerError>) -> StepEnd {
+    end.into_step(|result| read(result).map_err(|error| with_hint(&error)))
 }
 
 /// The number of the step's round as artifacts show it.

@@ -12,6 +12,7 @@ use belay_hooks::process_chain::ProcessChain;
 use belay_ipc::HealthView;
 use belay_proxy::Relay;
 use belay_store::StoreUrl;
+use belay_tasks::Resources;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::alert_dispatcher;
@@ -122,6 +123,7 @@ impl Daemon {
         };
         let engine = belay_engine::open_with_fallback(&paths, &env, flags.clone(), Box::new(on_diagnostic));
         let tickets = Arc::<Tickets>::default();
+        let limits = Limits::load(paths.state());
         let shared = Arc::new(DaemonState {
             decisions: Decisions::new(engine),
             runs: Runs::new(RunStore::load(&paths), http_listeners),
@@ -138,7 +140,8 @@ impl Daemon {
             trial: GuidedTrial::default(),
             throttle: WriteThrottle::default(),
             audits: Audits::new(&paths),
-            limits: Limits::load(paths.state()),
+            resources: Arc::new(Resources::new(limits.clone())),
+            limits,
             approvals: Approvals::new(Arc::clone(&tickets)),
             tickets,
             mail: Mail::open(&paths.state().join("mailbox.jsonl")),

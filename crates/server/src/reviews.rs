@@ -13,8 +13,9 @@ use belay_ipc::{
     DecideReviewRequest, ErrorBody, ErrorCode, FileReviewRequest, LandReviewRequest, PauseReviewsRequest,
     ReviewRequest, ReviewsRequest,
 };
-use belay_review_runner::{FiledBy, Host, Runner, RunnerError, read, root};
+use belay_review_runner::{FiledBy, Runner, RunnerError, read, root};
 use belay_store::SessionQuery;
+use belay_tasks::{DriverHost, TaskError};
 
 use crate::state::DaemonState;
 
@@ -28,8 +29,8 @@ pub(crate) struct Reviews(OnceLock<Result<Runner, String>>);
 impl Reviews {
     /// Continues unfinished tasks.
     pub(crate) fn start(shared: &Arc<DaemonState>) {
-        let host = Arc::new(ReviewHost(Arc::downgrade(shared)));
-        let runner = Runner::start(&shared.config.paths, host, shared.limits.clone()).map_err(|error| {
+        let host = Arc::new(ResidentHost(Arc::downgrade(shared)));
+        let runner = Runner::start(&shared.config.paths, host, Arc::clone(&shared.resources)).map_err(|error| {
             tracing::error!(%error, "cannot start the runner of review tasks");
             format!("cannot start the runner of review tasks: {error}")
         });
@@ -59,21 +60,21 @@ impl Reviews {
     }
 }
 
-/// What the runner needs from the resident process. Weak, because the state owns the runner.
+/// What drivers need from the resident process. Weak, because the state owns the drivers.
 #[derive(Debug)]
-struct ReviewHost(Weak<DaemonState>);
+struct ResidentHost(Weak<DaemonState>);
 
-impl Host for ReviewHost {
+impl DriverHost for ResidentHost {
     fn config(&self) -> Result<Config, String> {
         let shared = self.0.upgrade().ok_or("the resident process is stopping")?;
         user_config(&shared)
     }
 
-    fn task_changed(&self, id: &str) {
+    fn task_changed(&self, task: &Subject) {
         if let Some(shared) = self.0.upgrade() {
             shared.lifecycle.mark_active();
             shared.need_changes.note();
-            shared.live.notify_about(&Subject::review(id).key(), "review");
+            shared.live.notify_about(&task.key(), "review");
         }
     }
 
@@ -230,16 +231,15 @@ pub(crate) fn view(shared: &DaemonState, request: &ReviewRequest) -> Result<Revi
 
 pub(crate) fn to_ipc_error(error: RunnerError) -> ErrorBody {
     let code = match &error {
-        RunnerError::NotFound(_) | RunnerError::NoArtifact(_) => ErrorCode::NotFound,
-        RunnerError::Ambiguous { .. } => ErrorCode::Ambiguous,
-        RunnerError::QueueFull { .. } => ErrorCode::QueueFull,
+        RunnerError::Task(TaskError::NotFound { .. }) | RunnerError::NoArtifact(_) => ErrorCode::NotFound,
+        RunnerError::Task(TaskError::Ambiguous { .. }) => ErrorCode::Ambiguous,
+        RunnerError::Task(TaskError::QueueFull { .. }) => ErrorCode::QueueFull,
         RunnerError::OutsideRoots(_) => ErrorCode::Forbidden,
-        RunnerError::StillRunning
-        | RunnerError::Landing
+        RunnerError::Task(TaskError::StillRunning | TaskError::Claimed)
         | RunnerError::Unapproved { .. }
         | RunnerError::Record(_)
         | RunnerError::Land(_) => ErrorCode::Conflict,
-        RunnerError::Damaged { .. } | RunnerError::Write { .. } | RunnerError::Config(_) => ErrorCode::Internal,
+        RunnerError::Task(_) | RunnerError::Write { .. } => ErrorCode::Internal,
         _ => ErrorCode::Refused,
     };
     let hint = error.hint();

@@ -14,6 +14,7 @@ use belay_engine::{Engine, Health};
 use belay_ipc::{ErrorBody, HealthView, PROTOCOL_VERSION, StatusResponse};
 use belay_proxy::Relay;
 use belay_store::StoreUrl;
+use belay_tasks::Resources;
 
 use crate::approvals::Approvals;
 use crate::audits::Audits;
@@ -62,6 +63,8 @@ pub(crate) struct DaemonState {
     pub(crate) audits: Audits,
     /// What runs may start; shared by everything that starts agents.
     pub(crate) limits: Limits,
+    /// What the tasks of all drivers compete for.
+    pub(crate) resources: Arc<Resources>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) mail: Mail,
     pub(crate) approvals: Approvals,

@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn instructions_are_known_by_name_and_by_directory() {
-        let names = crate::perform::known_agent("claude").unwrap().project_instructions;
+        let names = belay_tasks::agent::known_agent("claude").unwrap().project_instructions;
         for path in ["CLAUDE.md", "sub/claude.md", ".claude/settings.json", "a/.claude/skills/x/SKILL.md", ".mcp.json"]
         {
             assert!(matches(names, path), "{path}");

@@ -6,13 +6,12 @@ use belay_review::diff::ChangedLines;
 use belay_review::prompt::objections;
 use belay_review::task::{BuildStart, Built, Round, StepOutcome};
 
-use super::agent::{self, AgentEnd, AgentTurn};
-use super::{Performed, StepContext, crashed, numbered};
+use super::{Question, ReviewStep as _, StepContext, StepEnd, adopt, ask, ended, numbered};
 use crate::error::RunnerError;
 use crate::prompts;
 use crate::task_dir::{read_artifact, write_artifact};
 
-pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
+pub(super) fn perform(context: &StepContext) -> Result<StepEnd, RunnerError> {
     let workspace = context.workspace()?;
     let round = current_round(context)?;
     // A session that goes on finds its own edits; any other attempt begins where the round began.
@@ -22,28 +21,20 @@ pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
     let gate_output = previous_gate_output(context, round);
     let resumes = context.run.session.is_some();
     let prompt = prompts::work(&context.prompts()?, &context.task, resumes, gate_output.as_deref());
-    let turn = AgentTurn {
+    let turn = Question {
         role: &context.task.spec.builder,
         access: "workspace",
         prompt_name: numbered(round.number, "-work-prompt.md"),
         prompt: prompt.map_err(|error| RunnerError::Invalid(error.to_string()))?,
         schema: None,
     };
-    match agent::run(context, &turn)? {
-        AgentEnd::Answered { result, spend } => Ok(built(context, &workspace, round, &result)
-            .map_or_else(|error| crashed(&error, spend), |outcome| Performed::Finished { outcome, spend })),
-        AgentEnd::Ended(performed) => Ok(performed),
-    }
+    Ok(ended(ask(context, &turn)?, |result| built(context, &workspace, round, result)))
 }
 
-pub(super) fn recover(context: &StepContext) -> Result<Performed, RunnerError> {
+pub(super) fn recover(context: &StepContext) -> Result<StepEnd, RunnerError> {
     let workspace = context.workspace()?;
     let round = current_round(context)?;
-    match agent::adopt(context, &context.task.spec.builder)? {
-        AgentEnd::Answered { result, spend } => Ok(built(context, &workspace, round, &result)
-            .map_or_else(|error| crashed(&error, spend), |outcome| Performed::Finished { outcome, spend })),
-        AgentEnd::Ended(performed) => Ok(performed),
-    }
+    Ok(ended(adopt(context, &context.task.spec.builder)?, |result| built(context, &workspace, round, result)))
 }
 
 fn current_round(context: &StepContext) -> Result<&Round, RunnerError> {

@@ -5,11 +5,10 @@ use belay_drive::gate::{self, CannotRun, GateRun, GateVerdict};
 use belay_drive::workspace::TreeId;
 use belay_review::task::{Step, StepOutcome};
 
-use super::{Performed, StepContext, numbered};
-use crate::agent_run::marker;
+use super::{ReviewStep as _, StepContext, StepEnd, numbered};
 use crate::error::RunnerError;
 
-pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, RunnerError> {
+pub(super) fn perform(context: &StepContext, index: usize) -> Result<StepEnd, RunnerError> {
     let Step::Gate { round, .. } = context.run.step else {
         return Err(RunnerError::Invalid("not a gate".to_owned()));
     };
@@ -25,8 +24,8 @@ pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, 
             dir: workspace.dir(),
             env: &context.environment()?.variables(),
             timeout: Some(context.timeout()),
-            cancel: context.cancel.handle(),
-            marker: Some(&marker(&context.dir, context.run.attempt)),
+            cancel: &context.cancel,
+            marker: Some(&context.marker()),
             output_file: Some(context.artifacts().join(numbered(round, &format!("-gate-{}.txt", index + 1)))),
         },
         built.as_ref(),
@@ -34,9 +33,9 @@ pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, 
     let outcome = bound.outcome;
     let spend = Spend { millis: outcome.duration_ms, ..Spend::default() };
     match outcome.verdict {
-        GateVerdict::Cancelled => return Ok(Performed::Interrupted { spend }),
+        GateVerdict::Cancelled => return Ok(StepEnd::Interrupted { spend }),
         GateVerdict::CannotRun { why: CannotRun::TimedOut } => {
-            return Ok(Performed::Finished { outcome: StepOutcome::Failed(StepFailure::TimedOut), spend });
+            return Ok(StepEnd::Finished { outcome: StepOutcome::Failed(StepFailure::TimedOut), spend });
         }
         _ => {}
     }
@@ -46,5 +45,5 @@ pub(super) fn perform(context: &StepContext, index: usize) -> Result<Performed, 
         passed: outcome.passed(),
         summary: outcome.summary,
     };
-    Ok(Performed::Finished { outcome: StepOutcome::Gated(result), spend })
+    Ok(StepEnd::Finished { outcome: StepOutcome::Gated(result), spend })
 }

@@ -6,12 +6,11 @@ use belay_core::task::WorkspaceMode;
 use belay_drive::workspace::{Workspace, WorkspaceSpec};
 use belay_review::task::StepOutcome;
 
-use super::{Performed, StepContext};
-use crate::agent_run::marker;
+use super::{ReviewStep as _, StepContext, StepEnd};
 use crate::error::RunnerError;
 use crate::instructions;
 
-pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
+pub(super) fn perform(context: &StepContext) -> Result<StepEnd, RunnerError> {
     let spec = &context.task.spec;
     if spec.workspace != WorkspaceMode::InPlace {
         instructions::check_own_directories(context)?;
@@ -21,16 +20,16 @@ pub(super) fn perform(context: &StepContext) -> Result<Performed, RunnerError> {
             id: context.dir.id().to_owned(),
             project_dir: PathBuf::from(&spec.project_dir),
             mode: spec.workspace,
-            parent: context.worktrees.clone(),
+            parent: context.paths.worktrees.clone(),
             copy: context.config.drive.copy.clone(),
             setup: context.config.drive.setup.clone(),
             setup_timeout: Some(context.timeout()),
             env: context.environment()?.variables(),
-            marker: Some(marker(&context.dir, context.run.attempt)),
+            marker: Some(context.marker()),
         },
-        context.cancel.handle(),
+        &context.cancel,
     )?;
     instructions::record(context, &workspace)?;
     context.dir.write_json("workspace.json", &workspace)?;
-    Ok(Performed::new(StepOutcome::Prepared))
+    Ok(StepEnd::new(StepOutcome::Prepared))
 }

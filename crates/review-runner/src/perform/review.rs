@@ -7,19 +7,19 @@ use belay_review::prompt::AnswerFormat;
 use belay_review::task::{ReviewKind, Role, StepOutcome, TaskSpec};
 use belay_review::verdict::SCHEMA;
 
-use super::agent::{self, AgentEnd, AgentTurn};
-use super::{Performed, StepContext, crashed, file_part, known_agent, numbered};
+use super::{Question, ReviewStep as _, StepContext, StepEnd, adopt, ask, ended, file_part, numbered};
 use crate::error::RunnerError;
 use crate::instructions;
 use crate::prompts::{self, ReviewInput};
 use crate::task_dir::{read_artifact, write_artifact};
+use belay_tasks::agent::known_agent;
 
-pub(super) fn perform(context: &StepContext, reviewer: &str, kind: ReviewKind) -> Result<Performed, RunnerError> {
+pub(super) fn perform(context: &StepContext, reviewer: &str, kind: ReviewKind) -> Result<StepEnd, RunnerError> {
     let role = role(context, reviewer)?;
     let workspace = context.workspace()?;
     let files = instructions::changed(context, &workspace, &role.agent)?;
     if !files.is_empty() {
-        return Ok(Performed::new(StepOutcome::InstructionsChanged { files }));
+        return Ok(StepEnd::new(StepOutcome::InstructionsChanged { files }));
     }
     let format = answer_format(role);
     let templates = context.prompts()?;
@@ -31,7 +31,7 @@ pub(super) fn perform(context: &StepContext, reviewer: &str, kind: ReviewKind) -
     } else {
         prompts::review(&templates, &input(context, &workspace, role, kind, format)?, context.run.session.is_some())
     };
-    let turn = AgentTurn {
+    let turn = Question {
         role,
         access: "read-only",
         prompt_name: artifact(
@@ -46,21 +46,13 @@ pub(super) fn perform(context: &StepContext, reviewer: &str, kind: ReviewKind) -
     // Files that a gate left behind are not the reviewer's change.
     let before = workspace.snapshot("before-review")?;
     context.dir.write_json("before-review.json", &before)?;
-    match agent::run(context, &turn)? {
-        AgentEnd::Answered { result, spend } => Ok(reviewed(context, &workspace, role, kind, &result)
-            .map_or_else(|error| crashed(&error, spend), |outcome| Performed::Finished { outcome, spend })),
-        AgentEnd::Ended(performed) => Ok(performed),
-    }
+    Ok(ended(ask(context, &turn)?, |result| reviewed(context, &workspace, role, kind, result)))
 }
 
-pub(super) fn recover(context: &StepContext, reviewer: &str, kind: ReviewKind) -> Result<Performed, RunnerError> {
+pub(super) fn recover(context: &StepContext, reviewer: &str, kind: ReviewKind) -> Result<StepEnd, RunnerError> {
     let role = role(context, reviewer)?;
     let workspace = context.workspace()?;
-    match agent::adopt(context, role)? {
-        AgentEnd::Answered { result, spend } => Ok(reviewed(context, &workspace, role, kind, &result)
-            .map_or_else(|error| crashed(&error, spend), |outcome| Performed::Finished { outcome, spend })),
-        AgentEnd::Ended(performed) => Ok(performed),
-    }
+    Ok(ended(adopt(context, role)?, |result| reviewed(context, &workspace, role, kind, result)))
 }
 
 fn role<'c>(context: &'c StepContext, reviewer: &str) -> Result<&'c Role, RunnerError> {

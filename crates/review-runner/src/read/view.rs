@@ -16,11 +16,10 @@ use belay_review::task::{
     Answer, Attention, BuildStart, Decision, Phase, Record, Review, ReviewKind, Round, Step, role,
 };
 use belay_review::verdict::VerdictStatus;
+use belay_tasks::agent_output::RunOutput;
 
 use super::summary;
 use crate::error::RunnerError;
-use crate::progress::RunOutput;
-use crate::scheduler::round_of;
 use crate::task_dir::{self, FiledTask, JournalEntry, TaskDir};
 
 /// Lines of live output that a view has.
@@ -30,14 +29,15 @@ const MAX_TEXT_BYTES: usize = 4000;
 
 /// Reads a task. Texts are redacted; the artifacts are not.
 pub fn view(dir: &TaskDir) -> Result<ReviewView, RunnerError> {
-    let (filed, task, journal) = dir.replay()?;
+    let replayed = dir.replay::<Task>()?;
+    let (filed, task, journal) = (&replayed.filed, &replayed.machine, &replayed.entries);
     let workspace: Option<Workspace> = dir.read_json("workspace.json")?;
     let artifacts = task_dir::artifacts(&filed.artifacts);
-    let costs = RoundCosts::new(&task, &journal);
+    let costs = RoundCosts::new(task, journal);
     let has_diff = |round: u32| artifacts.iter().any(|artifact| artifact.name == format!("{round:02}.diff"));
-    let rounds = task.rounds.iter().map(|round| round_view(&filed, round, &costs, has_diff(round.number)));
+    let rounds = task.rounds.iter().map(|round| round_view(filed, round, &costs, has_diff(round.number)));
     Ok(ReviewView {
-        summary: summary(dir, &filed, &task, &journal),
+        summary: summary(replayed.view(dir)),
         prompt: redacted(&task.spec.prompt),
         gates: task.spec.gates.iter().map(|gate| redacted(gate)).collect(),
         arbiter: task.spec.arbiter.as_ref().map(|role| role.agent.clone()),
@@ -50,9 +50,9 @@ pub fn view(dir: &TaskDir) -> Result<ReviewView, RunnerError> {
         rounds: rounds.collect(),
         issues: task.ledger.issues().iter().map(issue_view).collect(),
         roles: costs.roles,
-        running: running(dir, &task),
+        running: running(dir, task),
         decisions: journal.iter().filter_map(decision_view).collect(),
-        dispute: dispute(&task),
+        dispute: dispute(task),
         artifacts,
     })
 }
@@ -78,7 +78,7 @@ impl RoundCosts {
             let (Record::Finished { step, spend, .. } | Record::Interrupted { step, spend, .. }) = &entry.record else {
                 continue;
             };
-            if let Some(round) = round_of(step) {
+            if let Some(round) = step.round() {
                 let total = costs.rounds.entry(round).or_default();
                 *total = total.plus(spend);
             }

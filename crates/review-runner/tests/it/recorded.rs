@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use belay_ipc::ReviewsRequest;
+use belay_ipc::views::ReviewSummaryView;
 use belay_review_runner::read;
 use serde_json::{Map, Value};
 
@@ -72,7 +73,7 @@ fn a_recorded_task_is_listed_as_it_was_from_its_summary_and_from_its_journal() {
     let later = SystemTime::now() + Duration::from_secs(60);
     for dir in read::task_dirs(recorded.root()) {
         std::fs::File::options().write(true).open(dir.path().join("meta.json")).unwrap().set_modified(later).unwrap();
-        assert!(dir.read_summary().is_some(), "{}", dir.id());
+        assert!(dir.read_summary::<ReviewSummaryView>().is_some(), "{}", dir.id());
     }
     assert_eq!(recorded.list(), expected("list.json"));
     for dir in read::task_dirs(recorded.root()) {
@@ -88,6 +89,11 @@ fn a_recorded_journal_is_written_as_it_was() {
     for dir in read::task_dirs(recorded.root()) {
         let text = std::fs::read_to_string(dir.path().join("journal.jsonl")).unwrap();
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(serde_json::to_value(dir.read_journal().unwrap()).unwrap(), Value::Array(lines), "{}", dir.id());
+        assert_eq!(
+            serde_json::to_value(dir.read_journal::<belay_review::Task>().unwrap()).unwrap(),
+            Value::Array(lines),
+            "{}",
+            dir.id()
+        );
     }
 }

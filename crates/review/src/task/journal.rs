@@ -51,7 +51,19 @@ impl From<StepFailure> for StepOutcome {
 /// What happens to a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
-pub enum Fact {}
+pub enum Fact {
+    /// It is in the person's branch or directory.
+    Landed {
+        by: String,
+        /// What happened, in one sentence.
+        message: String,
+        /// The commit that has it, if one was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+    },
+    /// It is kept as a branch, and its worktree is removed.
+    Archived { by: String },
+}
 
 /// What a person decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +123,11 @@ impl Journalled for Task {
     fn apply(&mut self, at: Timestamp, record: &Record) -> Result<(), RecordError> {
         match record {
             Record::Decided { by, decision } => self.decide(at, by, decision),
-            Record::Observed { fact } => match *fact {},
+            // Only what has ended has a result. It changes nothing about how the task would go on.
+            Record::Observed { fact: Fact::Landed { .. } | Fact::Archived { .. } } => match self.phase.is_final() {
+                true => Ok(()),
+                false => Err(RecordError::NotEnded),
+            },
             Record::Finished { step, attempt, spend, .. } | Record::Interrupted { step, attempt, spend }
                 if self.steps.counts(step, *attempt) == Ok(Counts::CostOnly) =>
             {

@@ -35,6 +35,14 @@ pub enum ReviewKind {
 }
 
 impl Step {
+    /// The round it belongs to.
+    pub fn round(&self) -> Option<u32> {
+        match self {
+            Self::Prepare => None,
+            Self::Build { round } | Self::Gate { round, .. } | Self::Review { round, .. } => Some(*round),
+        }
+    }
+
     pub(super) fn phase(&self) -> Phase {
         match self {
             Self::Prepare => Phase::Preparing,

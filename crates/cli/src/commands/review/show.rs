@@ -6,7 +6,8 @@ use belay_clock::now;
 use belay_core::format::{dollars_or_dash, duration, pluralize, tokens};
 use belay_ipc::ReviewsRequest;
 use belay_ipc::views::{ReviewKind, ReviewRoundView, ReviewView, ReviewerAnswer, ReviewerView};
-use belay_review_runner::{read, root, task_dir};
+use belay_review::Task;
+use belay_review_runner::{RunnerError, read, root, task_dir};
 use clap::Args;
 
 use super::super::CommandResult;
@@ -191,7 +192,8 @@ fn first_line(text: &str) -> &str {
 
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> CommandResult {
     let dir = find(context, &args.id)?;
-    let (filed, task, _) = dir.replay()?;
+    let replayed = dir.replay::<Task>().map_err(RunnerError::from)?;
+    let (filed, task) = (&replayed.filed, &replayed.machine);
     let last = task.rounds.iter().rev().find(|round| round.built.is_some()).map(|round| round.number);
     let round =
         args.round.or(last).ok_or_else(|| CommandError::new(format!("{} has no finished build yet", dir.id())))?;
@@ -203,7 +205,7 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> CommandResult {
 
 pub(super) fn artifacts(context: &Context, args: &ArtifactsArgs) -> CommandResult {
     let dir = find(context, &args.id)?;
-    let filed = dir.read_filed()?;
+    let filed = dir.read_filed::<Task>().map_err(RunnerError::from)?;
     if let Some(name) = &args.name {
         context.out.document(&task_dir::read_artifact(&filed.artifacts, name)?)?;
         return Ok(ExitStatus::Done);

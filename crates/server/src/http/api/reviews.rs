@@ -12,6 +12,7 @@ use belay_ipc::{
     DecideReviewRequest, FileReviewRequest, LandReviewRequest, PauseReviewsRequest, ReviewDecision, ReviewRequest,
     ReviewsRequest,
 };
+use belay_review::Task;
 use belay_review_runner::task_dir::{self, JournalEntry};
 use belay_review_runner::{read, root};
 use schemars::JsonSchema;
@@ -109,7 +110,7 @@ pub(in super::super) async fn journal(
     let JournalQuery { after } = parse_query(query)?;
     let view = blocking(&shared, move |shared| {
         let dir = read::resolve(&root(&shared.config.paths), &id).map_err(reviews::to_ipc_error)?;
-        let entries = dir.read_journal().map_err(reviews::to_ipc_error)?;
+        let entries = dir.read_journal::<Task>().map_err(|error| reviews::to_ipc_error(error.into()))?;
         let records = entries.iter().enumerate().skip(after).map(|(index, entry)| record_view(index, entry));
         Ok(JournalView { records: records.collect() })
     })
@@ -155,7 +156,7 @@ pub(in super::super) async fn pause(
 pub(in super::super) async fn artifacts(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
     let artifacts = blocking(&shared, move |shared| {
         let dir = read::resolve(&root(&shared.config.paths), &id).map_err(reviews::to_ipc_error)?;
-        let filed = dir.read_filed().map_err(reviews::to_ipc_error)?;
+        let filed = dir.read_filed::<Task>().map_err(|error| reviews::to_ipc_error(error.into()))?;
         Ok(task_dir::artifacts(&filed.artifacts))
     })
     .await?;
@@ -173,7 +174,7 @@ pub(in super::super) async fn artifact(
 
 pub(in super::super) fn artifact_text(shared: &DaemonState, id: &str, name: &str) -> Result<String, ApiError> {
     let dir = read::resolve(&root(&shared.config.paths), id).map_err(reviews::to_ipc_error)?;
-    let filed = dir.read_filed().map_err(reviews::to_ipc_error)?;
+    let filed = dir.read_filed::<Task>().map_err(|error| reviews::to_ipc_error(error.into()))?;
     let bytes = task_dir::read_artifact(&filed.artifacts, name).map_err(reviews::to_ipc_error)?;
     Ok(redact(&String::from_utf8_lossy(&bytes)).into_owned())
 }
