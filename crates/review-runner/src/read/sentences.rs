@@ -7,7 +7,7 @@ use belay_core::wait::Awaited;
 use belay_core::{Excerpt, format};
 use belay_review::Task;
 use belay_review::convergence::Dispute;
-use belay_review::task::{Attention, DoneBy, Phase, ReviewKind, Running, Step};
+use belay_review::task::{Attention, DoneBy, Phase, ReviewKind, Round, Running, Step};
 use belay_review::verdict::VerdictStatus;
 
 /// Open issues that a message lists.
@@ -49,7 +49,7 @@ fn clause(task: &Task) -> String {
             _ => format!("the review of round {round} is next"),
         },
         Phase::Done { by } => done(by, task),
-        Phase::NeedsAttention { why } => attention(why),
+        Phase::NeedsAttention { why } => attention(why, task),
         Phase::Cancelled { by } => format!("cancelled by {by}"),
         Phase::Failed { why } => format!("failed in {}", why.trim_end_matches('.')),
     }
@@ -98,16 +98,24 @@ fn done(by: &DoneBy, task: &Task) -> String {
     }
 }
 
-pub(crate) fn attention(why: &Attention) -> String {
+/// What keeps a task from being done: its open issues, or else the gate that fails.
+fn unsolved(task: &Task) -> String {
+    match task.current_round().and_then(Round::red_gate) {
+        Some(gate) if task.ledger.open().is_empty() => format!("`{}` fails", gate.command),
+        _ => "issues are open".to_owned(),
+    }
+}
+
+pub(crate) fn attention(why: &Attention, task: &Task) -> String {
     match why {
-        Attention::RoundsUsed { rounds: 1 } => "issues are open after the only round".to_owned(),
-        Attention::RoundsUsed { rounds } => format!("issues are open after all {rounds} rounds"),
+        Attention::RoundsUsed { rounds: 1 } => format!("{} after the only round", unsolved(task)),
+        Attention::RoundsUsed { rounds } => format!("{} after all {rounds} rounds", unsolved(task)),
         Attention::BudgetUsed => "the budget is used up".to_owned(),
         Attention::BlockedOnHuman { reviewer, action } => {
             format!("{} needs a person: {}", display_name(reviewer), action.trim_end_matches('.'))
         }
         Attention::Dispute { how } => match how {
-            Dispute::Unchanged => "the builder no longer changes anything, and issues are open".to_owned(),
+            Dispute::Unchanged => format!("the builder no longer changes anything, and {}", unsolved(task)),
             Dispute::BackAndForth => "the builder changes the same files back and forth".to_owned(),
             Dispute::NoProgress => "several rounds closed no issue".to_owned(),
         },
@@ -123,5 +131,49 @@ pub(crate) fn attention(why: &Attention) -> String {
             files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ")
         ),
         Attention::Refused { role, why } => format!("the {role} cannot run without you: {}", why.trim_end_matches('.')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use belay_core::Timestamp;
+    use belay_core::session::Budget;
+    use belay_core::task::{GateResult, Journalled as _, Machine as _, Next, Record, Spend, WorkspaceMode};
+    use belay_review::convergence::Policy;
+    use belay_review::task::{Built, Role, StepOutcome, TaskSpec};
+
+    use super::*;
+
+    #[test]
+    fn a_gate_that_fails_is_named_if_no_issue_is_open() {
+        let role = |agent: &str| Role { agent: agent.to_owned(), model: None };
+        let spec = TaskSpec {
+            title: "Add a cache".to_owned(),
+            prompt: "Add a cache.".to_owned(),
+            project_dir: "/project".to_owned(),
+            builder: role("claude-code"),
+            reviewers: vec![role("codex")],
+            arbiter: None,
+            quorum: None,
+            gates: vec!["cargo test".to_owned()],
+            rounds: 1,
+            round_timeout_secs: 60,
+            budget: Budget::default(),
+            workspace: WorkspaceMode::Worktree,
+            policy: Policy::default(),
+        };
+        let now = Timestamp::UNKNOWN;
+        let mut task = Task::new(spec, now).unwrap();
+        let tree = "a".to_owned();
+        let gate =
+            GateResult { command: "cargo test".to_owned(), tree: tree.clone(), passed: false, summary: String::new() };
+        let built = Built { tree, changed: true, ..Built::default() };
+        for outcome in [StepOutcome::Prepared, StepOutcome::Built(built), StepOutcome::Gated(gate)] {
+            let Next::Start(run) = task.next(now) else { panic!("nothing to start") };
+            let (step, attempt, spend) = (run.step.clone(), run.attempt, Spend::default());
+            task.apply(now, &Record::Started { step: run.step, attempt }).unwrap();
+            task.apply(now, &Record::Finished { step, attempt, outcome, spend }).unwrap();
+        }
+        assert_eq!(status(&task), "`cargo test` fails after the only round.");
     }
 }

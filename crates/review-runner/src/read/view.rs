@@ -273,7 +273,7 @@ fn dispute(task: &Task) -> Option<String> {
     let mut text = format!(
         "After {}: {}.\n",
         format::pluralize(task.rounds.len() as u64, "round"),
-        super::sentences::attention(why)
+        super::sentences::attention(why, task)
     );
     for issue in open {
         let place = issue.place.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
