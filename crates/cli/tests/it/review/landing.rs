@@ -29,6 +29,8 @@ fn a_result_is_merged_and_the_worktree_is_removed() {
     assert_eq!(message.trim(), "Ada Write two\nBuilt by builder, reviewed by reviewer.");
     assert!(!std::path::Path::new(&worktree).exists());
     assert_eq!(project.show(ended.id())["landed"], true);
+    let records = project.journal(ended.id(), |_| true);
+    assert_eq!(records.last().unwrap()["fact"]["message"], landed.out.trim(), "the journal knows");
     let again = project.review(&["land", ended.id()]);
     assert_eq!((again.code, again.out.trim()), (Some(0), "the project already has the result"));
 }

@@ -110,6 +110,25 @@ fn a_person_who_sends_work_back_early_loses_no_verdict() {
 }
 
 #[test]
+fn only_the_result_of_an_ended_task_lands_and_landing_moves_nothing() {
+    let landed = || {
+        let fact = Fact::Landed { by: "ada".to_owned(), message: "merged as 7c1f5a2b90".to_owned(), commit: None };
+        Record::Observed { fact }
+    };
+    let mut runner = Runner::new(TaskSpec { rounds: 1, ..spec(&["codex"], &[]) });
+    runner.steps([StepOutcome::Prepared, built("a")]);
+    assert_eq!(runner.task.apply(at(9), &landed()), Err(RecordError::NotEnded));
+    runner.step(issues(&["panics on empty input"]));
+    let ended = runner.task.clone();
+    runner.record(&landed());
+    runner.record(&Record::Observed { fact: Fact::Archived { by: "ada".to_owned() } });
+    assert_eq!(runner.task, ended);
+    let json = serde_json::to_string(&landed()).unwrap();
+    let expected = r#"{"record":"observed","fact":{"fact":"landed","by":"ada","message":"merged as 7c1f5a2b90"}}"#;
+    assert_eq!(json, expected);
+}
+
+#[test]
 fn resuming_needs_money() {
     let budget = Budget { cost_micros: Some(10), tokens: None };
     let mut runner = Runner::new(TaskSpec { budget, ..spec(&["codex"], &[]) });
