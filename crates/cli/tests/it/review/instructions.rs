@@ -19,7 +19,7 @@ fn a_reviewer_does_not_follow_what_the_builder_wrote() {
         let reviewer = project.program("claude", CLAUDE_APPROVES);
         let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer]);
         let expected = format!(
-            "The builder changed instruction files of claude: `{file}`; review them, then resume to accept them, or ask for a fix."
+            "The builder changed instruction files of Claude Code: `{file}`; review them, then resume to accept them, or ask for a fix."
         );
         assert_eq!((ended.code, ended.status()), (Some(5), expected.as_str()), "{ended:?}");
         assert_eq!(project.runs("claude"), 0, "{file}");
@@ -42,7 +42,7 @@ fn refused(build: &str, shown: impl Fn(&Project) -> String) -> Project {
     let builder = project.program("builder", &format!("echo two > notes.txt; {build}"));
     let reviewer = project.program("claude", CLAUDE_APPROVES);
     let ended = project.start(&["--builder", &builder, "--reviewer", &reviewer]);
-    let expected = format!("The builder changed instruction files of claude: `{}`;", shown(&project));
+    let expected = format!("The builder changed instruction files of Claude Code: `{}`;", shown(&project));
     assert!(ended.code == Some(5) && ended.status().starts_with(&expected), "{expected} {ended:?}");
     assert_eq!(project.runs("claude"), 0);
     project
