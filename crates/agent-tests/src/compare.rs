@@ -29,7 +29,7 @@ pub struct NormalizedRun {
 }
 
 impl NormalizedRun {
-    pub fn of(bench: &Workbench, requests: &[Recorded], transcripts: &[Transcript]) -> Self {
+    pub fn from_records(bench: &Workbench, requests: &[Recorded], transcripts: &[Transcript]) -> Self {
         let normal = Normal::new(bench.root());
         let (turns, auxiliary): (Vec<_>, Vec<_>) =
             requests.iter().partition(|request| matches!(request.kind, Kind::Turn(_)));

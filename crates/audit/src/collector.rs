@@ -46,7 +46,7 @@ impl<'a, W: Write> Collector<'a, W> {
                 for (at, totals) in self.totals.iter_mut().enumerate() {
                     totals.session(&report, at);
                 }
-                self.differences.session(self.names.of(&report), &report);
+                self.differences.session(self.names.label(&report), &report);
                 if self.out.is_some() {
                     lines(&report, self.names, self.variants).iter().for_each(|line| self.write(line));
                 }

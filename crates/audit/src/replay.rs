@@ -189,7 +189,7 @@ fn fact(event: &Event) -> Option<u64> {
         Body::ModelAnswered(answer) => answer.response.is_some(),
         Body::Learned(_) => true,
         Body::Prompt(prompt) if event.at.is_known() => {
-            return Some(Digest::of(format!("prompt:{}:{}", event.at.millis(), prompt.text)).0);
+            return Some(Digest::from_bytes(format!("prompt:{}:{}", event.at.millis(), prompt.text)).0);
         }
         _ => false,
     };

@@ -44,7 +44,7 @@ impl CallerTree {
             Some((variable, SessionKey::new(agent.id, env.text(variable)?)))
         });
         let run = env.text(RUN_VARIABLE).and_then(SessionKey::parse).map(|run| (RUN_VARIABLE, run));
-        Self { chain: ProcessChain::of(std::process::id(), env), variables: agents.chain(run).collect() }
+        Self { chain: ProcessChain::of_process(std::process::id(), env), variables: agents.chain(run).collect() }
     }
 
     /// Why this command does not count as a person's: the nearest agent, such as `claude, pid 812`, otherwise the agent's

@@ -15,7 +15,7 @@ pub struct Position {
 }
 
 impl Position {
-    pub fn of(text: &str, byte: usize) -> Self {
+    pub fn from_offset(text: &str, byte: usize) -> Self {
         let before = &text[..text.floor_char_boundary(byte)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }

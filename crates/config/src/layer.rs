@@ -63,7 +63,7 @@ impl Layer {
             Ok(table) => Ok(Self { source, table, text: Some(text) }),
             Err(error) => Err(Box::new(Diagnostic {
                 source,
-                position: error.span().map(|span| Position::of(&text, span.start)),
+                position: error.span().map(|span| Position::from_offset(&text, span.start)),
                 key: None,
                 what: format!("invalid TOML: {}", error.message().lines().next().unwrap_or("")),
                 hint: None,

@@ -211,7 +211,7 @@ fn runtime_dir(env: &EnvSnapshot, user_home: Option<&Path>) -> Option<PathBuf> {
 
 /// A socket path whose length does not depend on that of the state directory's path.
 fn runtime_socket(dir: &Path, state: &Path) -> PathBuf {
-    dir.join(format!("{}.sock", Digest::of(state.as_os_str().as_encoded_bytes())))
+    dir.join(format!("{}.sock", Digest::from_bytes(state.as_os_str().as_encoded_bytes())))
 }
 
 #[cfg(unix)]

@@ -24,7 +24,7 @@ pub(crate) fn position(text: &str, path: &[PathStep]) -> Option<Position> {
         best = start.or(best);
         here = next;
     }
-    best.map(|byte| Position::of(text, byte))
+    best.map(|byte| Position::from_offset(text, byte))
 }
 
 enum SyntaxNode<'d> {

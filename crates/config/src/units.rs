@@ -60,7 +60,7 @@ impl fmt::Display for DurationSetting {
 pub struct ByteSize(Option<u64>);
 
 impl ByteSize {
-    pub const fn of(bytes: u64) -> Self {
+    pub const fn from_bytes(bytes: u64) -> Self {
         Self(Some(bytes))
     }
 
@@ -84,7 +84,7 @@ impl FromStr for ByteSize {
         let bytes = with_unit(text, BYTE_UNITS)
             .or_else(|| with_unit(text, DECIMAL_UNITS))
             .ok_or_else(|| format!("invalid size `{text}`; use for example 512MiB, 2GiB or unlimited"))?;
-        Ok(Self::of(bytes))
+        Ok(Self::from_bytes(bytes))
     }
 }
 

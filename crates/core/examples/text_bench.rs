@@ -23,7 +23,7 @@ fn main() {
         rate(&format!("normalise {name}"), text.len(), || black_box(normalise(black_box(text))).len());
         rate(&format!("redact {name}"), text.len(), || redact(black_box(text)).len());
         rate(&format!("repetition {name}"), text.len(), || {
-            usize::from(RepetitionDetector::of(black_box(text), &RepetitionRules::default()).is_some())
+            usize::from(RepetitionDetector::find_in_text(black_box(text), &RepetitionRules::default()).is_some())
         });
         let pieces: Vec<&str> = pieces(text, 4096).collect();
         rate(&format!("outcome of {name}, 4 KiB each"), text.len(), || {
@@ -35,9 +35,9 @@ fn main() {
     println!("{:<36} {:>9.1} µs", "redact, first call of a process", start.elapsed().as_secs_f64() * 1e6);
     let input =
         json!({"command": "cd /repo && timeout 60 cargo test -p core 2>&1 | tail -40", "description": "run the tests"});
-    each("Action::of a command", || Action::of(classify("Bash", &input), "Bash", &input).0.key.0 as usize);
+    each("Action::of a command", || Action::from_tool_call(classify("Bash", &input), "Bash", &input).0.key.0 as usize);
     let input = json!({"file_path": "/repo/src/lib.rs", "old_string": "let x = 1;\n".repeat(20), "new_string": "let x = 2;\n".repeat(20)});
-    each("Action::of an edit", || Action::of(classify("Edit", &input), "Edit", &input).0.key.0 as usize);
+    each("Action::of an edit", || Action::from_tool_call(classify("Edit", &input), "Edit", &input).0.key.0 as usize);
 }
 
 /// The best of several rounds, to exclude other processes.

@@ -169,12 +169,12 @@ impl Action {
     /// Fingerprints of an input, and its salient part as text.
     ///
     /// `input` may be JSON, a string that contains JSON, or plain text (the command, query or code itself).
-    pub fn of(kind: ToolKind, name: &str, input: &Value) -> (Self, String) {
+    pub fn from_tool_call(kind: ToolKind, name: &str, input: &Value) -> (Self, String) {
         let input = ToolInput::read(input);
         let (mut action, salient) = match kind {
-            ToolKind::Shell => command::of(name, &input),
-            ToolKind::Edit | ToolKind::Write => edit_input::of(kind, name, &input),
-            _ => input_fields::of(kind, name, &input),
+            ToolKind::Shell => command::read_action(name, &input),
+            ToolKind::Edit | ToolKind::Write => edit_input::read_action(kind, name, &input),
+            _ => input_fields::read_action(kind, name, &input),
         };
         action.starts = input.is_set(classify::BACKGROUND_FIELDS);
         (action, salient)

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 pub struct Digest(pub u64);
 
 impl Digest {
-    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+    pub fn from_bytes(bytes: impl AsRef<[u8]>) -> Self {
         Self(xxh3_64(bytes.as_ref()))
     }
 
@@ -116,6 +116,6 @@ impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         // Other hashes (sha256, git blob ids) are accepted, since digests are only compared.
-        Ok(Self::parse(&text).unwrap_or_else(|| Self::of(text.as_bytes())))
+        Ok(Self::parse(&text).unwrap_or_else(|| Self::from_bytes(text.as_bytes())))
     }
 }

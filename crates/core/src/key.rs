@@ -61,7 +61,7 @@ pub fn validate_id(text: &str) -> Result<(), IdError> {
 
 /// What replaces an id that must not be stored. Equal ids stay equal.
 pub(crate) fn redacted_id(text: &str) -> String {
-    format!("redacted-{}", Digest::of(text))
+    format!("redacted-{}", Digest::from_bytes(text))
 }
 
 /// One part of a key without secrets. Does not allocate for ordinary ids.

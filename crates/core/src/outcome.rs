@@ -158,14 +158,14 @@ impl Outcome {
             _ => family.as_ref().map(|family| family.message),
         };
         Self {
-            digest: Digest::of(&text),
+            digest: Digest::from_bytes(&text),
             sketch: if sketched { simhash(&head_and_tail(&text, MAX_SKETCHED_BYTES)) } else { Digest::default() },
             len,
             exit_code,
             failed: failed && !running,
             failure,
             line: family.as_ref().and_then(|family| family.line),
-            family: family.as_ref().map(|family| Digest::of(&family.cause)),
+            family: family.as_ref().map(|family| Digest::from_bytes(&family.cause)),
             family_name: family.map(|family| family.cause).unwrap_or_default(),
             checks: checks.map(|report| report.checks),
             refused: signs.refused,
@@ -176,7 +176,7 @@ impl Outcome {
             empty: signs.empty,
             acknowledged: signs.acknowledged,
             started: signs.started,
-            exact: masked.then(|| Digest::of(kept.as_ref())),
+            exact: masked.then(|| Digest::from_bytes(kept.as_ref())),
         }
     }
 

@@ -163,7 +163,7 @@ impl RepetitionDetector {
     }
 
     /// Whether a text as a whole is degenerate.
-    pub fn of(text: &str, rules: &RepetitionRules) -> Option<RepetitionFinding> {
+    pub fn find_in_text(text: &str, rules: &RepetitionRules) -> Option<RepetitionFinding> {
         let mut chant = Self::new(rules);
         // A word ends only when something follows it.
         chant.push(text).or_else(|| chant.push("\n"))

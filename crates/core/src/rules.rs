@@ -91,7 +91,7 @@ impl Default for Rules {
 impl Rules {
     /// Digest for comparing two sets of rules.
     pub fn digest(&self) -> Digest {
-        Digest::of(serde_json::to_vec(self).unwrap_or_default())
+        Digest::from_bytes(serde_json::to_vec(self).unwrap_or_default())
     }
 
     /// Validates the rules before they are used.

@@ -171,10 +171,10 @@ pub(crate) fn is_cjk(c: char) -> bool {
 
 impl TextFingerprint {
     /// Fingerprint of a text.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let normalised = normalise(text);
         Self {
-            digest: Digest::of(normalised.trim()),
+            digest: Digest::from_bytes(normalised.trim()),
             simhash: simhash(&normalised),
             len: u32::try_from(text.len()).unwrap_or(u32::MAX),
         }

@@ -83,7 +83,7 @@ pub enum DecidedIn {
 
 impl DecidedIn {
     /// `by` is the recorded name.
-    pub fn of(by: Option<&str>) -> Self {
+    pub fn from_name(by: Option<&str>) -> Self {
         match by {
             None => Self::Api,
             Some(name) if crate::frame::is_browser(name) => Self::Browser,

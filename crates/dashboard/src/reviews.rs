@@ -36,7 +36,7 @@ enum Group {
 }
 
 impl Group {
-    fn of(task: &ReviewSummaryView) -> Self {
+    fn from_task(task: &ReviewSummaryView) -> Self {
         match task.phase {
             _ if task.needs_person() => Self::NeedsPerson,
             ReviewPhase::Queued => Self::Queued,
@@ -114,7 +114,7 @@ fn queue(frame: &Frame<'_>, view: &ReviewsView) -> Markup {
 }
 
 fn tasks(frame: &Frame<'_>, view: &ReviewsView) -> Markup {
-    let of = |group: Group| view.tasks.iter().filter(move |task| Group::of(task) == group);
+    let of = |group: Group| view.tasks.iter().filter(move |task| Group::from_task(task) == group);
     let left_out = view.total.saturating_sub(view.tasks.len() as u64);
     html! {
         div.stack id=(TASKS) {

@@ -105,7 +105,7 @@ pub fn install<'a>(
     let mut receipt =
         known.clone().unwrap_or_else(|| InstallRecord::new(recipe.agent(), setting.scope, setting.project));
     for change in changes {
-        let original = match receipt.of(&change.path) {
+        let original = match receipt.saved_file(&change.path) {
             // Unmodified since: the recorded original stays the one to restore.
             Some(kept) if kept.is_unmodified(change.before.as_deref()) => kept.before.clone(),
             // Modified since: the original to restore is that version without Belay's entries.
@@ -193,7 +193,7 @@ pub fn restore(
 /// The path of the copy of a modified file that is deleted.
 fn copy_of(paths: &Paths, path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    paths.state().join("removed").join(format!("{}-{name}", Digest::of(path.as_os_str().as_encoded_bytes())))
+    paths.state().join("removed").join(format!("{}-{name}", Digest::from_bytes(path.as_os_str().as_encoded_bytes())))
 }
 
 /// A modified file without Belay's entries.
@@ -211,7 +211,7 @@ fn without_us(
 fn name_of(agent: &str, scope: Scope, project: &Path) -> String {
     match scope {
         Scope::User => format!("{agent}-user"),
-        Scope::Project => format!("{agent}-{}", Digest::of(project.as_os_str().as_encoded_bytes())),
+        Scope::Project => format!("{agent}-{}", Digest::from_bytes(project.as_os_str().as_encoded_bytes())),
     }
 }
 

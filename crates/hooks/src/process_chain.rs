@@ -66,7 +66,7 @@ pub enum ChainEnd {
 
 impl ProcessChain {
     /// `env` is the environment of this process.
-    pub fn of(pid: u32, env: &EnvSnapshot) -> Self {
+    pub fn of_process(pid: u32, env: &EnvSnapshot) -> Self {
         let mut chain = Self::read_with(pid, Process::read);
         let root = env.text(TEST_ROOT).filter(|_| cfg!(debug_assertions)).and_then(|pid| pid.parse().ok());
         if let Some(at) = chain.processes.iter().position(|process| Some(process.pid) == root) {
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn reads_this_process_and_its_ancestors() {
-        let found = ProcessChain::of(std::process::id(), &EnvSnapshot::default()).processes;
+        let found = ProcessChain::of_process(std::process::id(), &EnvSnapshot::default()).processes;
         assert_eq!(found[0].pid, std::process::id());
         assert!(!found[0].args.is_empty() && found[0].args.iter().all(|arg| !arg.is_empty()), "{found:?}");
         assert!(found.windows(2).all(|pair| pair[0].parent == pair[1].pid), "{found:?}");

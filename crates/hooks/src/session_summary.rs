@@ -16,7 +16,7 @@ use crate::local_facts::work_tree_root;
 
 /// One sentence for the user; `None` for a session without calls.
 pub fn summary_sentence(row: &SessionRow) -> Option<String> {
-    let figures = SummaryNumbers::of(row);
+    let figures = SummaryNumbers::from_row(row);
     if figures.calls == 0 {
         return None;
     }
@@ -55,7 +55,7 @@ struct SummaryNumbers {
 }
 
 impl SummaryNumbers {
-    fn of(row: &SessionRow) -> Self {
+    fn from_row(row: &SessionRow) -> Self {
         let (counters, spent, facts) = (&row.details.counters, &row.details.spent, &row.details.facts);
         let tokens = spent.usage.total();
         let held_back = counters.nudges + counters.pauses;
@@ -84,7 +84,7 @@ fn status(row: &SessionRow) -> &'static str {
 
 /// A session's entry in `belay-result.json`.
 pub fn result_json(row: &SessionRow) -> Value {
-    let figures = SummaryNumbers::of(row);
+    let figures = SummaryNumbers::from_row(row);
     json!({
         "session": row.key.to_string(),
         "status": status(row),

@@ -191,7 +191,7 @@ impl Daemon {
 
     /// A link that logs one browser in; `None` without HTTP.
     pub fn login_link(&self) -> io::Result<Option<String>> {
-        let chain = ProcessChain::of(std::process::id(), &self.shared.config.env);
+        let chain = ProcessChain::of_process(std::process::id(), &self.shared.config.env);
         self.shared.login_link(chain.describe().to_string())
     }
 

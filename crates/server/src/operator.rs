@@ -17,7 +17,7 @@ pub(crate) fn decide(
     mut request: DecideRequest,
 ) -> Result<EventOutcome, ErrorBody> {
     if let Some(peer) = peer.filter(|_| request.caller.is_none()) {
-        let chain = ProcessChain::of(peer, &shared.config.env);
+        let chain = ProcessChain::of_process(peer, &shared.config.env);
         if requires_person(shared, &request) {
             refuse_agent(&chain)?;
         }
@@ -39,7 +39,7 @@ fn requires_person(shared: &DaemonState, request: &DecideRequest) -> bool {
 
 /// A link that logs one browser in. Whoever asked for it is recorded with the login.
 pub(crate) fn login_link(shared: &DaemonState, peer: Option<u32>) -> Result<LoginLinkResponse, ErrorBody> {
-    let chain = peer.map(|peer| ProcessChain::of(peer, &shared.config.env));
+    let chain = peer.map(|peer| ProcessChain::of_process(peer, &shared.config.env));
     if let Some(chain) = &chain {
         refuse_agent(chain)?;
     }

@@ -156,7 +156,7 @@ fn handle_hook(shared: &DaemonState, request: &HookRequest) -> HookResponse {
 fn is_of_another_run(shared: &DaemonState, request: &HookRequest) -> bool {
     let process = request.run.as_deref().and_then(|run| shared.runs.pending_decisions.process_with_settings(run));
     process.is_some_and(|process| {
-        let chain = request.pid.map(|pid| ProcessChain::of(pid, &EnvSnapshot::default()));
+        let chain = request.pid.map(|pid| ProcessChain::of_process(pid, &EnvSnapshot::default()));
         !chain.is_some_and(|chain| chain.processes.iter().any(|above| above.pid == process))
     })
 }

@@ -126,7 +126,7 @@ fn append(transaction: &mut dyn Transaction, head: &SessionHead, seq: u64, ident
     let json = format!("{{\"id\":\"{identity}\"}}");
     let event = NewEvent {
         seq,
-        identity: Digest::of(identity),
+        identity: Digest::from_bytes(identity),
         at: at(1000 + i64::try_from(seq).unwrap()),
         kind: if seq.is_multiple_of(2) { "note" } else { "tick" },
         rules: Digest(7),

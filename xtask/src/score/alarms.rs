@@ -39,8 +39,8 @@ impl Alarms {
                     // A session that is split over several files names them all.
                     alarms.read.extend(list(line, "files").iter().map(|file| file_name(Path::new(file))));
                 }
-                Some("alarm") => alarms.by_file.entry(file).or_default().push(Alarm::of(line)),
-                Some("notice") => alarms.notices.entry(file).or_default().push(Alarm::of(line)),
+                Some("alarm") => alarms.by_file.entry(file).or_default().push(Alarm::from_line(line)),
+                Some("notice") => alarms.notices.entry(file).or_default().push(Alarm::from_line(line)),
                 _ => {}
             }
         }
@@ -49,7 +49,7 @@ impl Alarms {
 }
 
 impl Alarm {
-    fn of(line: &str) -> Self {
+    fn from_line(line: &str) -> Self {
         Self {
             call: number(line, "call").unwrap_or(0),
             pattern: field(line, "pattern").unwrap_or_default(),

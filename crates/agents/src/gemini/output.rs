@@ -56,8 +56,8 @@ pub(crate) fn written_file(path: &str, before: Option<&str>, after: &str, call: 
     FileChanged {
         path: path.to_owned(),
         change: if before.is_some() { ChangeKind::Modified } else { ChangeKind::Created },
-        before: before.map(Digest::of),
-        after: Some(Digest::of(after)),
+        before: before.map(Digest::from_bytes),
+        after: Some(Digest::from_bytes(after)),
         added: None,
         removed: None,
         call,

@@ -249,7 +249,7 @@ impl ClaudeCompatible {
     /// reported only here.
     fn tool_batch(&self, builder: &mut HookEventBuilder<'_>, payload: &HookPayload) {
         let calls = payload.get("tool_calls").as_array().map(Vec::as_slice).unwrap_or_default();
-        let calls: Vec<HookPayload> = calls.iter().take(MAX_BATCH_CALLS).filter_map(HookPayload::of).collect();
+        let calls: Vec<HookPayload> = calls.iter().take(MAX_BATCH_CALLS).filter_map(HookPayload::from_value).collect();
         builder.batch = calls.first().and_then(|call| call_id(call, self.call_id));
         for call in &calls {
             // A call without an id cannot be matched with its earlier report.

@@ -53,7 +53,7 @@ pub(crate) fn may_lack_parts(input: &str) -> bool {
 
 /// Digest of a text that [`condense`] may have reduced.
 pub(crate) fn digest_of(text: &str) -> Digest {
-    original_digest(text).unwrap_or_else(|| Digest::of(text))
+    original_digest(text).unwrap_or_else(|| Digest::from_bytes(text))
 }
 
 /// The digest in the marker of a reduced string. Any file may contain such a line, so it counts only where [`condense`]
@@ -202,7 +202,7 @@ impl<'a> Condenser<'a> {
         self.whitespace();
         let key = self.scan_string()?;
         if key.len() > MAX_TOKEN_BYTES {
-            let digest = Digest::of(key);
+            let digest = Digest::from_bytes(key);
             self.out.extend_from_slice(format!("\"{MARKER}{} bytes, digest {digest}]\"", key.len()).as_bytes());
         } else {
             self.copy_quoted(key);
@@ -256,7 +256,7 @@ impl<'a> Condenser<'a> {
     /// Writes a string in place of the input since `from`.
     fn omit(&mut self, from: usize) {
         let omitted = &self.input[from..self.at];
-        let marker = format!("\"{MARKER}{} bytes, digest {}]\"", omitted.len(), Digest::of(omitted));
+        let marker = format!("\"{MARKER}{} bytes, digest {}]\"", omitted.len(), Digest::from_bytes(omitted));
         self.out.extend_from_slice(marker.as_bytes());
         self.budget.spend(marker.len());
     }
@@ -339,7 +339,7 @@ fn string_digest(raw: &[u8]) -> Digest {
         serde_json::from_slice::<String>(&quoted).ok()
     };
     let text = (raw.len() <= MAX_UNESCAPED_BYTES).then(unescape).flatten();
-    text.map_or_else(|| Digest::of(raw), Digest::of)
+    text.map_or_else(|| Digest::from_bytes(raw), Digest::from_bytes)
 }
 
 /// Finds the end of a JSON container in a stream.

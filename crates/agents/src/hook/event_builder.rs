@@ -80,7 +80,7 @@ impl<'a> HookEventBuilder<'a> {
         let kind = kind.unwrap_or_else(|| action::classify(truncated(name), input));
         self.parsed.tool = Some(kind);
         if call.is_none() {
-            returned.answers = Some(Action::of(kind, truncated(name), input).0.key);
+            returned.answers = Some(Action::from_tool_call(kind, truncated(name), input).0.key);
         }
         // The hook of the call itself has already reported the files of a batch.
         if returned.status == CallStatus::Ok && self.parsed.point != HookPoint::AfterBatch {
@@ -131,7 +131,7 @@ pub(crate) struct RawToolResult<'a> {
 pub(crate) fn call_id(payload: &HookPayload, keys: &[&str]) -> Option<String> {
     let id = payload.text(keys)?;
     let is_valid = id.len() <= MAX_CALL_ID && !id.chars().any(char::is_control);
-    Some(if is_valid { id.to_owned() } else { format!("long-{}", Digest::of(id)) })
+    Some(if is_valid { id.to_owned() } else { format!("long-{}", Digest::from_bytes(id)) })
 }
 
 /// A tool name, truncated.

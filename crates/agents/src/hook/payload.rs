@@ -26,7 +26,7 @@ impl HookPayload {
         }
     }
 
-    pub(crate) fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn from_value(value: &Value) -> Option<Self> {
         value.as_object().cloned().map(Self)
     }
 

@@ -264,8 +264,8 @@ fn change(tool: &str, state: &State, call: Option<String>) -> Option<FileChanged
     Some(FileChanged {
         path,
         change: if created { ChangeKind::Created } else { ChangeKind::Modified },
-        before: before.map(Digest::of),
-        after: after.map(Digest::of),
+        before: before.map(Digest::from_bytes),
+        after: after.map(Digest::from_bytes),
         added: count("additions"),
         removed: count("deletions"),
         call,

@@ -13,7 +13,7 @@ pub(crate) fn of_name(agent: &str, path: &Path) -> Option<u64> {
     let stem = path.file_stem()?.to_str()?;
     let id = stem.get(stem.len().checked_sub(36)?..)?;
     let is_uuid = id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    is_uuid.then(|| Digest::of(format!("session:{agent}:{id}")).0)
+    is_uuid.then(|| Digest::from_bytes(format!("session:{agent}:{id}")).0)
 }
 
 /// The hash of the first session id that a file states. Copies may have any name.
@@ -30,14 +30,14 @@ pub(crate) fn first_session(agent: &str, head: &[u8], field: &str) -> Option<u64
 /// The hash of a session id; `None` for one that is too short to be unique.
 pub(crate) fn of_session_id(agent: &str, id: &str) -> Option<u64> {
     const MIN_ID_BYTES: usize = 8;
-    (id.len() >= MIN_ID_BYTES).then(|| Digest::of(format!("session:{agent}:{id}")).0)
+    (id.len() >= MIN_ID_BYTES).then(|| Digest::from_bytes(format!("session:{agent}:{id}")).0)
 }
 
 /// Hashes of the values of these fields.
 pub(crate) fn of_fields(head: &[u8], fields: &[&str]) -> Vec<u64> {
     let mut ids = Vec::new();
     for value in fields.iter().flat_map(|field| values(head, field)) {
-        ids.push(Digest::of(value).0);
+        ids.push(Digest::from_bytes(value).0);
         if ids.len() == MAX_IDS {
             return ids;
         }

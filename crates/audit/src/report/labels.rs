@@ -15,7 +15,7 @@ pub enum LabelStyle {
 
 impl LabelStyle {
     /// The name of a session.
-    pub fn of(self, report: &SessionReport) -> String {
+    pub fn label(self, report: &SessionReport) -> String {
         let file = report.files.first().and_then(|file| file.file_name());
         match (self, file) {
             (Self::Files, Some(file)) if report.own_file => file.to_string_lossy().into_owned(),

@@ -42,7 +42,7 @@ pub(crate) fn audit_with(paths: &[&Path], filter: SessionFilter, variants: &[Rul
 
 impl Audited {
     /// The lines of one type.
-    pub(crate) fn of(&self, kind: &str) -> Vec<&serde_json::Value> {
+    pub(crate) fn of_kind(&self, kind: &str) -> Vec<&serde_json::Value> {
         self.lines.iter().filter(|line| line["type"] == kind).collect()
     }
 

@@ -27,7 +27,7 @@ fn the_report_tells_what_was_spent_and_where_it_went_round() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     months(dir.path());
     let audited = audit(&[dir.path()]);
-    let total = audited.of("total")[0];
+    let total = audited.of_kind("total")[0];
     assert_eq!((total["sessions"].as_u64(), total["sub_agents"].as_u64()), (Some(3), Some(1)));
     assert_eq!((total["calls"].as_u64(), total["human_turns"].as_u64()), (Some(35), Some(4)));
     assert_eq!(total["looping_sessions"], 2);
@@ -42,7 +42,7 @@ fn alarms_come_before_their_session_and_the_total_last() {
     months(dir.path());
     let audited = audit(&[dir.path()]);
     assert_eq!(audited.lines.last().map(|line| &line["type"]), Some(&"total".into()));
-    assert_eq!(audited.of("session").len(), 4);
+    assert_eq!(audited.of_kind("session").len(), 4);
     let place = |kind: &str| {
         let of = |line: &serde_json::Value| line["type"] == kind && line["session"] == "agent-a1b2c3.jsonl";
         audited.lines.iter().position(of).expect("a line")
@@ -59,7 +59,7 @@ fn a_sub_agent_counts_its_own_calls_and_names_its_parent() {
     months(dir.path());
     let audited = audit(&[dir.path()]);
     let alarm =
-        audited.of("alarm").into_iter().find(|line| line["parent"].is_string()).expect("the sub-agent is stuck");
+        audited.of_kind("alarm").into_iter().find(|line| line["parent"].is_string()).expect("the sub-agent is stuck");
     assert_eq!(alarm["session"], "agent-a1b2c3.jsonl");
     assert_eq!(alarm["parent"], "00000003-0000-4000-8000-000000000000");
     assert_eq!(alarm["from_call"], 1, "calls are counted from 0 for itself: one read, then the loop");
@@ -72,8 +72,8 @@ fn what_a_loop_cost_ends_with_progress_or_a_person() {
     history.prompt("Install it").stuck(5).prompt("use yarn").works(20);
     history.write(dir.path());
     let audited = audit(&[dir.path()]);
-    let session = audited.of("session")[0];
-    let alarm = audited.of("alarm")[0];
+    let session = audited.of_kind("session")[0];
+    let alarm = audited.of_kind("alarm")[0];
     assert_eq!(session["loops"], 1);
     let after = 4 - alarm["call"].as_u64().expect("a number");
     assert_eq!(session["saved"]["after_nudge"]["calls"], after, "the twenty calls after the prompt are no part of it");
@@ -89,7 +89,7 @@ fn a_fork_is_counted_once() {
     fork.works(3).says("Done.");
     fork.write(dir.path());
     let audited = audit(&[dir.path()]);
-    let total = audited.of("total")[0];
+    let total = audited.of_kind("total")[0];
     assert_eq!(total["calls"], 1 + 4 + 3);
     assert_eq!(total["loops"], 1);
     assert_eq!(total["human_turns"], 1);
@@ -107,7 +107,7 @@ fn filters_leave_sessions_out_and_say_so() {
     let variants = [RuleSet::fixed("default", Rules::default())];
     let only = |filter: SessionFilter| {
         let audited = audit_with(&[dir.path()], filter, &variants);
-        let total = audited.of("total")[0].clone();
+        let total = audited.of_kind("total")[0].clone();
         (total["sessions"].as_u64().unwrap_or(0), total["left_out"].as_u64().unwrap_or(0))
     };
     assert_eq!(only(SessionFilter { project: Some("blog".into()), ..SessionFilter::default() }), (1, 2));
@@ -129,7 +129,7 @@ fn two_sets_of_rules_are_compared_on_the_same_history() {
     let audited = audit_with(&[dir.path()], SessionFilter::default(), &variants);
     let text = audited.text(dir.path());
     assert!(text.contains("earlier by default: 2; earlier by patient: 0."), "{text}");
-    let configs: Vec<&str> = audited.of("total").iter().filter_map(|line| line["config"].as_str()).collect();
+    let configs: Vec<&str> = audited.of_kind("total").iter().filter_map(|line| line["config"].as_str()).collect();
     assert_eq!(configs, ["default", "patient"]);
 }
 
@@ -202,7 +202,7 @@ fn a_look_in_the_middle_does_not_end_the_loop() {
     }
     denied.write(dir.path());
     let audited = audit(&[dir.path()]);
-    let session = audited.of("session")[0];
+    let session = audited.of_kind("session")[0];
     assert_eq!(session["loops"], 1);
     assert!(session["saved"]["after_nudge"]["calls"].as_u64() >= Some(26), "{session}");
     assert_eq!(session["saved"]["confidence"], "high");
@@ -225,7 +225,7 @@ fn usage_of_an_interrupted_message_counts_once_at_its_final_value() {
     history.raw(&line("a", 1, 5)).raw(&line("b", 2, 7)).raw(&line("a", 3, 900)).raw(&line("b", 4, 70));
     history.write(dir.path());
     let session = audit(&[dir.path()]);
-    assert_eq!(session.of("session")[0]["usage"]["output"], 970);
+    assert_eq!(session.of_kind("session")[0]["usage"]["output"], 970);
 }
 
 #[test]
@@ -250,11 +250,11 @@ fn a_loop_continues_in_the_next_file_of_its_session() {
     std::fs::File::options().write(true).open(second).expect("it exists").set_modified(older).expect("it can be set");
     assert!(first.is_file());
     let audited = audit(&[dir.path()]);
-    assert_eq!(audited.of("session").len(), 1);
-    let alarms = audited.of("alarm");
+    assert_eq!(audited.of_kind("session").len(), 1);
+    let alarms = audited.of_kind("alarm");
     let at: Vec<_> = alarms.iter().map(|alarm| alarm["call"].as_u64()).collect();
     assert_eq!(at, [Some(2), Some(3)], "{alarms:?}");
-    assert_eq!(audited.of("total")[0]["calls"], 4);
+    assert_eq!(audited.of_kind("total")[0]["calls"], 4);
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn the_report_says_what_would_have_stopped_the_costs() {
     history.prompt("Install it").works(1).stuck(8);
     history.write(dir.path());
     let audited = audit(&[dir.path()]);
-    let total = audited.of("total")[0].clone();
+    let total = audited.of_kind("total")[0].clone();
     let advice = &total["advice"][0];
     assert_eq!(advice["pattern"], "exact_repeat", "{total}");
     assert_eq!(advice["command"], "belay config set detect.patterns.exact_repeat.pause_at 4");
@@ -345,6 +345,6 @@ fn files_of_an_unknown_format_are_in_the_total() {
     history.prompt("Look around").works(2).write(dir.path());
     std::fs::write(dir.path().join("other.jsonl"), "{\"made\":\"by another tool\"}\n").expect("the file is written");
     let audited = audit(&[dir.path()]);
-    assert_eq!(audited.of("total")[0]["unknown_files"], 1);
+    assert_eq!(audited.of_kind("total")[0]["unknown_files"], 1);
     assert!(audited.text(dir.path()).contains("1 file left out, of an unknown format"), "{}", audited.text(dir.path()));
 }

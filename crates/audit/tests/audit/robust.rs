@@ -15,7 +15,7 @@ fn damage_is_counted_and_named_and_the_rest_is_read() {
     history.prompt("Go").works(2).raw("{\"type\":\"user\",\"mess").raw("\u{0}\u{1}\u{2}").works(2).says("Done.");
     history.write(dir.path());
     let audited = audit(&[dir.path()]);
-    let total = audited.of("total")[0];
+    let total = audited.of_kind("total")[0];
     assert_eq!(total["calls"], 4);
     assert_eq!((total["broken_lines"].as_u64(), total["binary_lines"].as_u64()), (Some(1), Some(1)));
     let text = audited.text(dir.path());
@@ -34,7 +34,7 @@ fn a_line_of_200_megabytes_is_passed_over() {
     }
     file.write_all(b"\n").expect("there is room");
     let audited = audit(&[dir.path()]);
-    let total = audited.of("total")[0];
+    let total = audited.of_kind("total")[0];
     assert_eq!((total["calls"].as_u64(), total["too_long_lines"].as_u64()), (Some(2), Some(1)));
 }
 

@@ -176,7 +176,7 @@ fn the_comparison() {
         report.judged.push(VariantResult::default());
         a.session(&report, 0);
         b.session(&report, 1);
-        differences.session(LabelStyle::Ids.of(&report), &report);
+        differences.session(LabelStyle::Ids.label(&report), &report);
     }
     insta::assert_snapshot!(compare(["strict", "lax"], [&a, &b], &differences));
 }

@@ -32,10 +32,10 @@ impl WaitingHook {
 
 impl Scene {
     fn new(more: &[&str]) -> Self {
-        Self::of(alone(), more)
+        Self::in_world(alone(), more)
     }
 
-    pub(crate) fn of(world: World, more: &[&str]) -> Self {
+    pub(crate) fn in_world(world: World, more: &[&str]) -> Self {
         let world = world.var("BELAY_HOOK_TIMEOUT", "5s");
         let mut args = vec!["--listen", "127.0.0.1:0", "--set", "approvals.enabled=true"];
         args.extend_from_slice(more);

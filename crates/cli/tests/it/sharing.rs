@@ -15,10 +15,10 @@ struct Account {
 
 impl Account {
     fn with(tokens: u64) -> Self {
-        Self::of(World::new(), &["--set", &format!("detect.budget.account_day_tokens={tokens}")])
+        Self::with_limit(World::new(), &["--set", &format!("detect.budget.account_day_tokens={tokens}")])
     }
 
-    fn of(world: World, settings: &[&str]) -> Self {
+    fn with_limit(world: World, settings: &[&str]) -> Self {
         let answer = Script::new().without_tools().text("Here you are.").repeat(100);
         let model = ScriptedModel::start(answer.usage(Usage { input: 900, output: 100, ..Usage::default() })).unwrap();
         let upstream = format!("proxy.upstreams.openai.url={}", model.url());
@@ -59,13 +59,13 @@ fn what_one_session_uses_up_no_other_may_spend() {
 fn a_budget_that_only_a_project_sets_is_known_after_a_restart_too() {
     let world = World::new();
     world.write("home/code/other/.belay.toml", "[detect.budget]\nday_tokens = 1500\n");
-    let account = Account::of(world, &[]);
+    let account = Account::with_limit(world, &[]);
     assert_eq!(["a", "b"].map(|session| account.call(session)), [200, 200]);
     wait_for_events(&account.world, "legacy", "b", &["model_answered"], 1);
     assert_eq!(account.call("a"), 409, "{}", account.sessions());
     let Account { world, serve, .. } = account;
     serve.kill();
-    let account = Account::of(world, &[]);
+    let account = Account::with_limit(world, &[]);
     assert_eq!(account.call("c"), 409, "nobody has seen it before: {}", account.sessions());
     assert_eq!(account.model.requests().len(), 0);
 }

@@ -224,7 +224,7 @@ fn an_agent_cannot_resume_in_it() {
 
 #[test]
 fn a_permission_prompt_is_answered_in_it() {
-    let scene = Scene::of(terminal(), &["--set", "approvals.wait=5m"]);
+    let scene = Scene::in_world(terminal(), &["--set", "approvals.wait=5m"]);
     let Some(tmux) = Tmux::start(&scene.world, 80, 24) else { return tmux_is_missing() };
     let (hook, prompt) = scene.asks("first", "rm -rf   build && make");
     tmux.shows(&["Permission", "y allows it once", "y allow  n deny"]);

@@ -17,7 +17,7 @@ pub(super) struct Cause {
 }
 
 /// Looks up the evidence of a finding in the log. Events that retention has deleted are missing.
-pub(super) fn of(store: &dyn Store, session: &SessionKey, finding: &Finding) -> Result<Cause> {
+pub(super) fn find_cause(store: &dyn Store, session: &SessionKey, finding: &Finding) -> Result<Cause> {
     let evidence: HashSet<&str> = finding.evidence.iter().filter_map(|one| one.id.as_deref()).collect();
     if evidence.is_empty() {
         return Ok(Cause::default());

@@ -297,7 +297,7 @@ impl PostedEvent {
 /// A digest of a diff without its volatile lines: `index a..b` and hunk positions.
 fn diff_digest(diff: &str) -> Digest {
     let stable: Vec<&str> = diff.lines().filter(|l| !l.starts_with("index ") && !l.starts_with("@@")).collect();
-    Digest::of(stable.join("\n"))
+    Digest::from_bytes(stable.join("\n"))
 }
 
 fn invalid(field: &str, problem: &str) -> EventError {

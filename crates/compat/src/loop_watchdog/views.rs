@@ -153,7 +153,8 @@ fn identity(row: &SessionRow) -> Value {
 
 fn incident_json(store: &dyn Store, incident: &Incident, row: &SessionRow) -> Result<Value> {
     let finding = incident.finding.as_ref();
-    let cause = finding.map(|finding| cause::of(store, &incident.session, finding)).transpose()?.unwrap_or_default();
+    let cause =
+        finding.map(|finding| cause::find_cause(store, &incident.session, finding)).transpose()?.unwrap_or_default();
     let unchanged = finding.map(|finding| finding.unchanged.as_str()).filter(|text| !text.is_empty());
     let score = match (incident.level, finding) {
         (InterventionLevel::Kill, _) => KILL_SCORE,

@@ -12,7 +12,7 @@ proptest! {
 
     #[test]
     fn sizes_read_back(bytes in any::<u64>()) {
-        let size = ByteSize::of(bytes);
+        let size = ByteSize::from_bytes(bytes);
         prop_assert_eq!(size.to_string().parse::<ByteSize>().unwrap(), size);
     }
 

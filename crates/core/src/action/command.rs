@@ -19,7 +19,7 @@ use crate::outcome::strip_volatile;
 use effective_program::{EffectiveProgram, code_writes_files, redirects_to_file};
 use normalize::{strip_leading_cd, strip_output_filters, to_canonical_string, unwrap_shells};
 
-pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
+pub(super) fn read_action(name: &str, input: &ToolInput<'_>) -> (Action, String) {
     let print = FingerprintBuilder::new(ToolKind::Shell, name);
     let workdir = input.text(&["workdir", "cwd", "working_directory", "workingDirectory", "dir", "directory"]);
     let workdir = workdir.map(|dir| normalize_path(&dir)).unwrap_or_default();
@@ -51,15 +51,15 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
         };
         return (action, script);
     }
-    let facts = CommandFacts::of(&script);
+    let facts = CommandFacts::from_script(&script);
     let steady_text = strip_volatile(&facts.canonical);
     let action = Action {
         key: print.digest("key", &[&steady_text, &workdir]),
         shape: print.digest("shape", &[&facts.program, facts.target.as_deref().unwrap_or_default()]),
         skeleton: print.digest("skeleton", &[&skeleton_of(&steady_text)]),
         sketch: sketch_of(&steady_text),
-        target: facts.target.as_deref().map(|path| Digest::of(normalize_path(path))),
-        place: facts.place.as_deref().map(|path| Digest::of(normalize_path(path))),
+        target: facts.target.as_deref().map(|path| Digest::from_bytes(normalize_path(path))),
+        place: facts.place.as_deref().map(|path| Digest::from_bytes(normalize_path(path))),
         look: facts
             .look
             .then(|| print.digest("look", &[&facts.shown, &workdir, facts.place.as_deref().unwrap_or_default()])),
@@ -151,7 +151,7 @@ struct CommandFacts {
 }
 
 impl CommandFacts {
-    fn of(script: &str) -> Self {
+    fn from_script(script: &str) -> Self {
         let mut commands = shell::parse(script);
         unwrap_shells(&mut commands, 0);
         let mut facts = Self { place: strip_leading_cd(&mut commands), ..Self::default() };

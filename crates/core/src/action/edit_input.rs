@@ -6,7 +6,7 @@ use super::{Action, EditSides, FingerprintBuilder, MAX_SKETCHED_BYTES, ToolKind,
 use crate::digest::Digest;
 use crate::outcome::head_and_tail;
 
-pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, String) {
+pub(super) fn read_action(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, String) {
     let print = FingerprintBuilder::new(kind, name);
     let patch = patch_text(input);
     let sides = match &patch {
@@ -44,10 +44,11 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
         shape,
         skeleton: print.digest("skeleton", &[&path, &skeleton_of(&whole)]),
         sketch,
-        target: (paths.len() == 1).then(|| Digest::of(&path)),
-        hunk: sides
-            .as_ref()
-            .map(|sides| EditSides { before: sides.before.as_ref().map(Digest::of), after: Digest::of(&sides.after) }),
+        target: (paths.len() == 1).then(|| Digest::from_bytes(&path)),
+        hunk: sides.as_ref().map(|sides| EditSides {
+            before: sides.before.as_ref().map(Digest::from_bytes),
+            after: Digest::from_bytes(&sides.after),
+        }),
         mutates: true,
         ..Action::default()
     };

@@ -8,7 +8,7 @@ use super::{Action, FingerprintBuilder, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
 use crate::outcome::strip_volatile;
 
-pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, String) {
+pub(super) fn read_action(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, String) {
     let print = FingerprintBuilder::new(kind, name);
     let path = input.text(PATH_FIELDS).or_else(|| input.text(&["paths", "files"])).map(|path| normalize_path(&path));
     let pattern = input.text(PATTERN_FIELDS);
@@ -34,7 +34,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
         shape,
         skeleton: print.digest("skeleton", &[path_text, &skeleton_of(&words)]),
         sketch: sketch_of(&words),
-        target: path.as_ref().map(Digest::of),
+        target: path.as_ref().map(Digest::from_bytes),
         look: looks.then_some(key),
         lines: (kind == ToolKind::Read && path.is_some()).then(|| LineRange::of_fields(input)).flatten(),
         mutates,

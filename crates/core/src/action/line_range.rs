@@ -125,7 +125,7 @@ mod tests {
     use super::super::{Action, ToolKind};
 
     fn lines(kind: ToolKind, name: &str, input: serde_json::Value) -> Option<(u32, u32)> {
-        Action::of(kind, name, &input).0.lines.map(|range| (range.first, range.last))
+        Action::from_tool_call(kind, name, &input).0.lines.map(|range| (range.first, range.last))
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Action, ToolKind, classify};
 
 /// The action a tool call condenses to, whatever its kind.
 fn action(name: &str, input: Value) -> Action {
-    Action::of(classify(name, &input), name, &input).0
+    Action::from_tool_call(classify(name, &input), name, &input).0
 }
 
 /// A shell command.
@@ -68,7 +68,8 @@ fn queries_that_differ_in_a_word_are_similar() {
 #[test]
 fn an_action_is_small() {
     let long = "x".repeat(100_000);
-    let (action, salient) = Action::of(ToolKind::Write, "Write", &json!({"file_path": "/a", "content": long}));
+    let (action, salient) =
+        Action::from_tool_call(ToolKind::Write, "Write", &json!({"file_path": "/a", "content": long}));
     assert!(serde_json::to_string(&action).unwrap().len() < 400);
     assert!(salient.starts_with("/a"));
     let back: Action = serde_json::from_str(&serde_json::to_string(&action).unwrap()).unwrap();

@@ -28,7 +28,7 @@ impl<'a> CallContext<'a> {
 
     /// Occurrences of the current call, if there is more than one.
     pub(crate) fn repeats(&self) -> Option<&Repeats<'a>> {
-        self.repeats.get_or_init(|| Repeats::of(self)).as_ref()
+        self.repeats.get_or_init(|| Repeats::from_context(self)).as_ref()
     }
 
     /// The call that triggered the evaluation.

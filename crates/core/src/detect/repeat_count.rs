@@ -31,7 +31,7 @@ pub(crate) struct Repeats<'a> {
 }
 
 impl<'a> Repeats<'a> {
-    pub(super) fn of(context: &CallContext<'a>) -> Option<Self> {
+    pub(super) fn from_context(context: &CallContext<'a>) -> Option<Self> {
         let call = context.call()?;
         // Without a result (yet, or because none was recorded), assume the previous one.
         let no_result = call.result.is_none();

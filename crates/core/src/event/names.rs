@@ -272,7 +272,7 @@ fn redact_text(text: &mut String, limit: usize) {
         *text = redacted_id(text);
         return;
     }
-    let original = Digest::of(&*text);
+    let original = Digest::from_bytes(&*text);
     // Control characters go first, because they can split a secret.
     text.retain(|c| !c.is_control());
     replace_secrets(text);

@@ -106,7 +106,7 @@ impl ToolCalled {
     /// Condenses a complete input. `kind` is the agent's classification of its tool, if it has one.
     pub fn new(call: Option<String>, kind: Option<ToolKind>, name: &str, input: &Value) -> Self {
         let kind = kind.unwrap_or_else(|| action::classify(name, input));
-        let (mut action, salient) = Action::of(kind, name, input);
+        let (mut action, salient) = Action::from_tool_call(kind, name, input);
         action.env_file = shows_env_file(kind, &salient);
         let input = if action.env_file { Excerpt::of_env_file(&salient) } else { Excerpt::new(&salient) };
         Self { call, tool: Tool { kind, name: name.to_owned() }, action, input }

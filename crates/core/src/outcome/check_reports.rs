@@ -79,7 +79,7 @@ impl ReportBuilder {
     fn finish(mut self) -> Self {
         self.checks.failed = self.checks.failed.max(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
         self.checks.failing = Digest::of_parts(self.names.iter().map(|name| name.as_bytes()));
-        let mut names: Vec<_> = self.names.iter().map(Digest::of).collect();
+        let mut names: Vec<_> = self.names.iter().map(Digest::from_bytes).collect();
         names.sort_unstable();
         names.truncate(MAX_FAILING_NAMES);
         self.checks.names = names;

@@ -48,7 +48,7 @@ pub(super) fn parse(text: &str, lines: &[usize], at_start: bool) -> Option<Error
 }
 
 fn family(cause: String, message: &str, text: &str) -> ErrorFamily {
-    ErrorFamily { cause, message: Digest::of(strip_positions(message)), line: error_line(text, message) }
+    ErrorFamily { cause, message: Digest::from_bytes(strip_positions(message)), line: error_line(text, message) }
 }
 
 /// The first line of a tool's failure message.

@@ -21,9 +21,9 @@ impl Outcome {
         let kept = ends(body);
         let (text, masked) = normalise::mask(&kept);
         Self {
-            digest: Digest::of(&text),
+            digest: Digest::from_bytes(&text),
             len: u32::try_from(body.len()).unwrap_or(u32::MAX),
-            exact: masked.then(|| Digest::of(kept.as_ref())),
+            exact: masked.then(|| Digest::from_bytes(kept.as_ref())),
             ..Self::default()
         }
     }

@@ -4,17 +4,17 @@ use proptest::prelude::*;
 
 use super::{CallStatus, Outcome};
 
-fn of(output: &str) -> Outcome {
+fn parse(output: &str) -> Outcome {
     Outcome::from_output(output, None)
 }
 
 fn status(output: &str) -> CallStatus {
-    of(output).status(None)
+    parse(output).status(None)
 }
 
 #[test]
 fn wrappers_are_removed_and_yield_the_exit_code() {
-    let plain = of("running");
+    let plain = parse("running");
     for (wrapped, code) in [
         ("Exit code: 3\nWall time: 0.1 seconds\nOutput:\nrunning\n", Some(3)),
         (
@@ -38,7 +38,7 @@ fn wrappers_are_removed_and_yield_the_exit_code() {
         ("running\n\nCommand exited with code 3", Some(3)),
         ("<output>\nrunning\n</output>", None),
     ] {
-        let outcome = of(wrapped);
+        let outcome = parse(wrapped);
         assert_eq!((outcome.digest, outcome.exit_code), (plain.digest, code), "{wrapped}");
         assert_eq!(outcome.status(None), if code.is_some() { CallStatus::Error } else { CallStatus::Ok }, "{wrapped}");
     }
@@ -50,8 +50,8 @@ fn text_that_resembles_a_wrapper_stays() {
     for text in
         ["Output:\nfoo", "{\"output\": 3}", "Exit code unknown\nrest", "[1, 2, 3]", "<div>\n</div>", "Command: ls"]
     {
-        assert_eq!(of(text).exit_code, None);
-        assert_eq!(of(text).len as usize, text.len(), "{text}");
+        assert_eq!(parse(text).exit_code, None);
+        assert_eq!(parse(text).len as usize, text.len(), "{text}");
     }
 }
 
@@ -66,7 +66,7 @@ fn a_running_process_has_neither_failed_nor_succeeded() {
     let text = "Chunk ID: ab12cd\nWall time: 10.0 seconds\nProcess running with session ID 4711\nOriginal token count: 0\nOutput:\n";
     assert_eq!(status(text), CallStatus::Running);
     let later = text.replace("ab12cd", "ffee01").replace("10.0", "12.4");
-    assert_eq!(of(text), of(&later));
+    assert_eq!(parse(text), parse(&later));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn file_content_about_errors_is_not_an_error() {
         "let message = \"permission denied\";",
         "docs/guide.md:7: Error: the first word of a sentence\n",
     ] {
-        let outcome = of(text);
+        let outcome = parse(text);
         assert_eq!(outcome.status(None), CallStatus::Ok, "{text}");
         assert!(!outcome.outage && !outcome.refused && !outcome.timed_out, "{text}");
     }
@@ -149,12 +149,14 @@ fn empty_results_and_acknowledgements() {
         "Command ran successfully with no output",
         "<output>\n</output>",
     ] {
-        assert!(of(text).empty, "{text:?}");
+        assert!(parse(text).empty, "{text:?}");
     }
-    assert!(!of("found 12 matches").empty);
-    assert!(of("Todos have been modified successfully. Ensure that you continue to use the todo list").acknowledged);
-    assert!(of("Plan updated").acknowledged);
-    assert!(!of("cargo test passed").acknowledged);
+    assert!(!parse("found 12 matches").empty);
+    assert!(
+        parse("Todos have been modified successfully. Ensure that you continue to use the todo list").acknowledged
+    );
+    assert!(parse("Plan updated").acknowledged);
+    assert!(!parse("cargo test passed").acknowledged);
 }
 
 /// The family of a failed command's output.
@@ -254,9 +256,9 @@ fn moved_lines_do_not_change_the_failure() {
 #[test]
 fn long_outputs_are_identified_by_their_ends() {
     let middle = |c: &str| format!("{}{}{}", "a\n".repeat(20_000), c.repeat(40_000), "b\n".repeat(20_000));
-    assert_eq!(of(&middle("x")).digest, of(&middle("y")).digest);
-    assert_ne!(of(&format!("z{}", middle("x"))).digest, of(&middle("x")).digest);
-    assert_ne!(of(&format!("{}z", middle("x"))).digest, of(&middle("x")).digest);
+    assert_eq!(parse(&middle("x")).digest, parse(&middle("y")).digest);
+    assert_ne!(parse(&format!("z{}", middle("x"))).digest, parse(&middle("x")).digest);
+    assert_ne!(parse(&format!("{}z", middle("x"))).digest, parse(&middle("x")).digest);
 }
 
 #[test]
@@ -266,7 +268,7 @@ fn an_outcome_is_small_and_round_trips() {
     let json = serde_json::to_string(&outcome).unwrap();
     assert!(json.len() < 1200, "{}", json.len());
     assert_eq!(serde_json::from_str::<Outcome>(&json).unwrap(), outcome);
-    assert_eq!(serde_json::to_string(&of("fine")).unwrap().matches(':').count(), 3);
+    assert_eq!(serde_json::to_string(&parse("fine")).unwrap().matches(':').count(), 3);
 }
 
 proptest! {
@@ -284,6 +286,6 @@ proptest! {
         let text = |h: u32, m: u32, s: u32, ms: u32, pid: u32| {
             format!("2026-11-15T{h:02}:{m:02}:{s:02}Z worker pid {pid} done in {ms}ms\n{h}:{m:02}:{s:02} object at 0x7f{pid:08x}")
         };
-        prop_assert_eq!(of(&text(h, m, s, ms, pid)).digest, of(&text(1, 2, 3, 4, 500)).digest);
+        prop_assert_eq!(parse(&text(h, m, s, ms, pid)).digest, parse(&text(1, 2, 3, 4, 500)).digest);
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{RepetitionDetector, RepetitionFinding, RepetitionKind, RepetitionRules};
 
 fn find(text: &str) -> Option<RepetitionFinding> {
-    RepetitionDetector::of(text, &RepetitionRules::default())
+    RepetitionDetector::find_in_text(text, &RepetitionRules::default())
 }
 
 #[track_caller]
@@ -170,9 +170,9 @@ fn reports_once() {
 #[test]
 fn rules_decide() {
     let lenient = RepetitionRules { bytes: 100_000, circle_words: 0, ..RepetitionRules::default() };
-    assert_eq!(RepetitionDetector::of(&"again ".repeat(1000), &lenient), None);
+    assert_eq!(RepetitionDetector::find_in_text(&"again ".repeat(1000), &lenient), None);
     let strict = RepetitionRules { bytes: 60, rounds: 3, ..RepetitionRules::default() };
-    assert!(RepetitionDetector::of(&"again and again ".repeat(8), &strict).is_some());
+    assert!(RepetitionDetector::find_in_text(&"again and again ".repeat(8), &strict).is_some());
 }
 
 /// The finding, and the number of bytes before it.

@@ -316,7 +316,7 @@ fn update(slot: &mut Option<String>, new: Option<&str>, bytes: usize) {
 fn plan_digest(plan: &str) -> Digest {
     let words: Vec<String> =
         plan.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase).collect();
-    Digest::of(words.join(" "))
+    Digest::from_bytes(words.join(" "))
 }
 
 /// Maximum length of the first prompt that is kept as a title.

@@ -139,14 +139,14 @@ impl Call {
             ordinal,
             batch,
             kind,
-            tool: ShortDigest::from(Digest::of(&called.tool.name)),
+            tool: ShortDigest::from(Digest::from_bytes(&called.tool.name)),
             key: action.key,
             place: action.place.into(),
             shape: action.shape.into(),
             skeleton: action.skeleton.into(),
             sketch: action.sketch,
             intent: if kind.may_ask() {
-                Intent::of(called.input.as_str(), kind == ToolKind::Shell)
+                Intent::from_input(called.input.as_str(), kind == ToolKind::Shell)
             } else {
                 Intent::default()
             },
@@ -158,7 +158,7 @@ impl Call {
             custom: 0,
             at,
             id: called.call.as_deref().filter(|id| id.len() <= MAX_ID_BYTES).map(Box::from),
-            id_digest: called.call.as_ref().map(Digest::of).into(),
+            id_digest: called.call.as_ref().map(Digest::from_bytes).into(),
             what: match kind {
                 ToolKind::Shell => shorten(called.input.as_str()),
                 _ => shorten(&[&called.tool.name, " ", called.input.as_str()].concat()),

@@ -76,7 +76,7 @@ impl CallWindow {
     /// Adds a call. Calls with the same batch name were made in parallel; without names, so were calls that
     /// start while the previous one runs with no text in between.
     pub fn push(&mut self, ordinal: u64, name: Option<&str>, at: Timestamp, called: &ToolCalled) -> &mut Call {
-        let name = ShortDigest::from(name.map(Digest::of));
+        let name = ShortDigest::from(name.map(Digest::from_bytes));
         let in_batch = match self.calls.back() {
             Some(_) if name.is_some() => name == self.batch_name,
             Some(last) => !self.batch_closed && last.result.is_none(),
@@ -117,7 +117,7 @@ impl CallWindow {
 
     /// Index of the call with this id.
     pub fn position(&self, id: &str) -> Option<usize> {
-        let digest = ShortDigest::from(Digest::of(id));
+        let digest = ShortDigest::from(Digest::from_bytes(id));
         self.calls.iter().rposition(|call| call.id_digest == digest)
     }
 
@@ -179,7 +179,7 @@ impl CallWindow {
         });
         let Some(call) = at.and_then(|at| self.calls.get_mut(at)) else { return false };
         call.flags.set(CallFlags::SEEN_BY_PROXY, true);
-        call.id_digest = called.call.as_ref().map(Digest::of).into();
+        call.id_digest = called.call.as_ref().map(Digest::from_bytes).into();
         true
     }
 

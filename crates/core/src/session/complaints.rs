@@ -127,7 +127,7 @@ impl Complaints {
             }
             return;
         }
-        let complaint = Complaint::of(text, next_call);
+        let complaint = Complaint::from_text(text, next_call);
         let known = self.recent.iter().position(|known| known.says_the_same(&complaint));
         if let Some(at) = known.or(self.open.filter(|_| refers)) {
             self.recent[at].count = self.recent[at].count.saturating_add(1);
@@ -149,12 +149,12 @@ impl Complaints {
 }
 
 impl Complaint {
-    fn of(text: &str, first: u64) -> Self {
+    fn from_text(text: &str, first: u64) -> Self {
         let steady = normalise(text);
         let lines = steady.lines().map(str::trim).filter(|line| !line.is_empty());
         Self {
-            whole: TextFingerprint::of(text),
-            lines: lines.map(|line| ShortDigest::from(Digest::of(line))).take(MAX_LINES).collect(),
+            whole: TextFingerprint::from_text(text),
+            lines: lines.map(|line| ShortDigest::from(Digest::from_bytes(line))).take(MAX_LINES).collect(),
             count: 1,
             first,
             text: shorten(text),

@@ -77,7 +77,7 @@ impl Dialogue {
     /// Records a prompt and returns its origin.
     pub(super) fn on_prompt(&mut self, prompt: &Prompt, at: Timestamp) -> PromptOrigin {
         let text = prompt.text.as_str().trim();
-        let digest = Digest::of(text);
+        let digest = Digest::from_bytes(text);
         // A harness sends its text again at once; a person may repeat a request after others.
         let repeated = std::mem::replace(&mut self.last_prompt, digest) == digest;
         let at_once = at.is_known()
@@ -135,7 +135,7 @@ impl Dialogue {
             return;
         }
         let text = answer.text.as_str();
-        let fingerprint = answer.said.or_else(|| (!text.is_empty()).then(|| TextFingerprint::of(text)));
+        let fingerprint = answer.said.or_else(|| (!text.is_empty()).then(|| TextFingerprint::from_text(text)));
         self.idle_responses = self.idle_responses.saturating_add(1);
         self.unchanged_responses = if says_nothing_new { self.unchanged_responses.saturating_add(1) } else { 0 };
         if let Some(fingerprint) = fingerprint.filter(|fingerprint| fingerprint.len >= MIN_COMPARED_BYTES) {

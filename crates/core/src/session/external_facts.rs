@@ -34,7 +34,7 @@ impl Session {
         if change.call.is_none() && event.report.is_none() && by_products::is_by_product(&change.path) {
             return;
         }
-        let path = Digest::of(&change.path);
+        let path = Digest::from_bytes(&change.path);
         let call = change.call.as_deref().and_then(|id| self.window.position(id));
         let content = change.after.unwrap_or(Digest(0));
         let latest = self.counters.calls.saturating_sub(1);
@@ -90,7 +90,7 @@ impl Session {
 
     pub(super) fn check_ran(&mut self, event: &Event, check: &CheckRan, rules: &Rules, effects: &mut Vec<Effect>) {
         let Some(ok) = check.ok else { return };
-        let mut names = check.failing.iter().map(|name| Digest::of(name).0);
+        let mut names = check.failing.iter().map(|name| Digest::from_bytes(name).0);
         let failing = (!check.failing.is_empty()).then(|| Digest(names.by_ref().fold(1, |sum, name| sum ^ name)));
         let failure = check.failure.or(failing);
         if let Some(failure) = failure.filter(|_| !ok) {
@@ -113,7 +113,7 @@ impl Session {
         let latest = self.counters.calls.saturating_sub(1);
         let command = check.command.as_str();
         let key = Digest::of_parts([b"check", command.as_bytes(), &[check.check as u8]]);
-        let outcome = failure.unwrap_or_else(|| Digest::of([u8::from(ok)]));
+        let outcome = failure.unwrap_or_else(|| Digest::from_bytes([u8::from(ok)]));
         let what = if command.is_empty() { shorten("a check") } else { shorten(command) };
         let summary = match (ok, check.failing.first()) {
             (true, _) => shorten("passed"),

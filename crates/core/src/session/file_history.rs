@@ -106,7 +106,7 @@ mod tests {
     use crate::digest::Digest;
 
     fn digest(text: &str) -> ShortDigest {
-        ShortDigest::from(Digest::of(text))
+        ShortDigest::from(Digest::from_bytes(text))
     }
 
     /// Edits of one file, each as its content before and after.

@@ -27,7 +27,7 @@ impl RequestHistory {
             push(&mut self.tails, tail);
         }
         if self.files != 0 && self.failures != 0 {
-            let attempt = Digest::of([self.files.to_le_bytes(), self.failures.to_le_bytes()].concat());
+            let attempt = Digest::from_bytes([self.files.to_le_bytes(), self.failures.to_le_bytes()].concat());
             push(&mut self.attempts, ShortDigest::from(attempt));
         }
         (self.files, self.failures) = (0, 0);

@@ -44,7 +44,7 @@ impl SensorDedup {
     }
 
     fn is_reported_prompt(&mut self, source: Source, prompt: &Prompt) -> bool {
-        let digest = Digest::of(prompt.text.as_str().trim());
+        let digest = Digest::from_bytes(prompt.text.as_str().trim());
         match source {
             Source::Hook => {
                 if self.pending_prompts.len() == MAX_PENDING_PROMPTS {

@@ -37,7 +37,7 @@ impl Intent {
     const STEM_BYTES: usize = 6;
 
     /// The intent of an input. Programs, flags and paths say how and where, not what.
-    pub(crate) fn of(input: &str, is_command: bool) -> Self {
+    pub(crate) fn from_input(input: &str, is_command: bool) -> Self {
         let mut smallest = [u64::MAX; Self::BUCKETS];
         for token in floor(input, MAX_INTENT_BYTES).split_ascii_whitespace().skip(usize::from(is_command)) {
             if token.starts_with('-') || token.contains('/') || token.contains(":\\") {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn rewordings_are_similar_and_other_questions_are_not() {
-        let similar = |a: &str, b: &str| Intent::of(a, true).similarity(Intent::of(b, true));
+        let similar = |a: &str, b: &str| Intent::from_input(a, true).similarity(Intent::from_input(b, true));
         assert!(similar("ask connection pool timeout error", "ask timeout error of connect pool") >= 0.75);
         assert!(similar("rg -n \"parse_config\\(\" src/", "grep -rn \"parse config\" crates/core") > 0.99);
         assert!(similar("rg -n \"parse_config\" src/", "rg -n \"render_page\" src/") < 0.1);

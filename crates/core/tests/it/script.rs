@@ -190,7 +190,7 @@ impl Writer {
         let excerpt = |text: &str| Excerpt::new(text.trim());
         if let Some((word, text)) = line.split_once(": ") {
             let said = |degenerate| {
-                let said = Some(TextFingerprint::of(text));
+                let said = Some(TextFingerprint::from_text(text));
                 Body::ModelAnswered(ModelAnswered {
                     text: excerpt(text),
                     said,
@@ -205,9 +205,10 @@ impl Writer {
                 "news" => Body::Prompt(Prompt { by: Author::System, text: excerpt(text) }),
                 "says" => said(false),
                 "chants" => said(true),
-                "asks" => {
-                    Body::ModelAsked(ModelAsked { tail: Some(TextFingerprint::of(text)), ..ModelAsked::default() })
-                }
+                "asks" => Body::ModelAsked(ModelAsked {
+                    tail: Some(TextFingerprint::from_text(text)),
+                    ..ModelAsked::default()
+                }),
                 _ => panic!("cannot read `{line}`"),
             };
             self.emit(Source::Hook, body);
@@ -233,8 +234,8 @@ impl Writer {
                 Body::FileChanged(FileChanged {
                     path: path.to_owned(),
                     change: ChangeKind::Modified,
-                    before: before.map(Digest::of),
-                    after: Some(Digest::of(content)),
+                    before: before.map(Digest::from_bytes),
+                    after: Some(Digest::from_bytes(content)),
                     added: None,
                     removed: None,
                     call,
@@ -305,7 +306,7 @@ impl Writer {
                     passed: None,
                     failed: None,
                     failing: Default::default(),
-                    failure: (what == "failure").then(|| Digest::of(&text)),
+                    failure: (what == "failure").then(|| Digest::from_bytes(&text)),
                     call: None,
                 };
                 (Body::CheckRan(run), Vec::new(), Excerpt::new(&text))

@@ -184,7 +184,7 @@ fn watched_runs(files: &[&str]) -> Vec<(String, u64)> {
     let output = "E   ModuleNotFoundError: No module named 'app'\n1 error in 0.1s";
     let returned = |id| ToolReturned::new(id, None, Some(2), output);
     watched("shell", &json!({"command": "pytest -q | tee test.txt"}), returned, files, |path, round| {
-        Digest::of(format!("{path} {round}"))
+        Digest::from_bytes(format!("{path} {round}"))
     })
 }
 
@@ -251,7 +251,7 @@ fn a_file_that_a_call_writes_each_time_is_a_part_of_its_outcome() {
 fn a_watcher_that_sees_a_repeated_write_does_not_hide_it() {
     let input = json!({"file_path": "/r/a.md", "content": "hello"});
     let returned = |id| ToolReturned::new(id, None, None, "File created successfully");
-    let found = watched("Write", &input, returned, &["/r/a.md"], |_, _| Digest::of("hello"));
+    let found = watched("Write", &input, returned, &["/r/a.md"], |_, _| Digest::from_bytes("hello"));
     // The first write changed the file, so the second is the first that did not.
     assert_eq!(found.first(), Some(&("repeated_mutation".to_owned(), 3)), "{found:?}");
 }

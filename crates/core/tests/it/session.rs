@@ -104,14 +104,15 @@ fn to_events(inputs: &[Input]) -> Vec<Event> {
                 degenerate: *degenerate,
                 ..ModelAnswered::default()
             }),
-            Input::Asked { text } => {
-                Body::ModelAsked(ModelAsked { tail: Some(TextFingerprint::of(texts[*text])), ..ModelAsked::default() })
-            }
+            Input::Asked { text } => Body::ModelAsked(ModelAsked {
+                tail: Some(TextFingerprint::from_text(texts[*text])),
+                ..ModelAsked::default()
+            }),
             Input::File { path, content } => Body::FileChanged(FileChanged {
                 path: format!("f{path}"),
                 change: ChangeKind::Modified,
                 before: None,
-                after: Some(Digest::of(content.to_le_bytes())),
+                after: Some(Digest::from_bytes(content.to_le_bytes())),
                 added: None,
                 removed: None,
                 call: calls.last().cloned(),
@@ -326,7 +327,10 @@ fn a_session_stays_small_at_the_bound() {
             ),
             event(
                 "a",
-                Body::ModelAsked(ModelAsked { tail: Some(TextFingerprint::of(&nasty)), ..ModelAsked::default() }),
+                Body::ModelAsked(ModelAsked {
+                    tail: Some(TextFingerprint::from_text(&nasty)),
+                    ..ModelAsked::default()
+                }),
             ),
         ] {
             session.apply(&event, &rules);

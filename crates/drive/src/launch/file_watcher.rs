@@ -46,7 +46,7 @@ impl FileWatcher {
         fence: PathBuf,
         report: impl FnMut(Vec<FileChanged>) + Send + 'static,
     ) -> Option<Self> {
-        let tree = WorkTree::of(dir)?;
+        let tree = WorkTree::around(dir)?;
         let began = file_system_now(&fence);
         let (stop, messages) = channel();
         let events = stop.clone();

@@ -53,7 +53,7 @@ pub struct SavedFile {
 
 impl SavedFile {
     pub fn is_unmodified(&self, now: Option<&str>) -> bool {
-        now.map(Digest::of) == self.after
+        now.map(Digest::from_bytes) == self.after
     }
 }
 
@@ -107,12 +107,12 @@ impl InstallRecord {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
-    pub fn of(&self, path: &Path) -> Option<&SavedFile> {
+    pub fn saved_file(&self, path: &Path) -> Option<&SavedFile> {
         self.files.iter().find(|kept| kept.path == path)
     }
 
     pub(super) fn record_original(&mut self, path: &Path, before: Option<String>, after: Option<&str>) {
-        let kept = SavedFile { path: path.to_owned(), before, after: after.map(Digest::of) };
+        let kept = SavedFile { path: path.to_owned(), before, after: after.map(Digest::from_bytes) };
         match self.files.iter_mut().find(|known| known.path == path) {
             Some(known) => *known = kept,
             None => self.files.push(kept),

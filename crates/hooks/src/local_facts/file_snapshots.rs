@@ -78,5 +78,5 @@ fn resolve(path: &str, cwd: Option<&str>) -> PathBuf {
 
 /// Digest of a regular file within the size limit.
 fn digest(path: &Path) -> Option<Digest> {
-    belay_fs::read_regular(path, Links::Follow, MAX_FILE_BYTES).ok().map(Digest::of)
+    belay_fs::read_regular(path, Links::Follow, MAX_FILE_BYTES).ok().map(Digest::from_bytes)
 }

@@ -42,7 +42,7 @@ fn lateness(direct: SocketAddr, targets: &[Target], session: &str) -> Vec<Vec<Du
     let mut clients: Vec<Client> = addresses.iter().map(|address| Client::new(*address)).collect();
     let mut late = vec![Vec::new(); clients.len()];
     let mut talk = Conversation::new(1 << 10, true);
-    let mut order = Order::of(clients.len());
+    let mut order = Order::new(clients.len());
     for _ in 0..ROUNDS {
         talk.grow();
         order.shuffle();

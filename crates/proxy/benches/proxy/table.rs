@@ -64,7 +64,7 @@ fn sequential(label: &'static str, size: usize, streaming: bool, direct: SocketA
     let mut timings: Vec<Vec<Timing>> = vec![Vec::new(); clients.len()];
     let mut talk = Conversation::new(size, streaming);
     let (mut before, mut sent) = (Vec::new(), 0);
-    let mut order = Order::of(clients.len());
+    let mut order = Order::new(clients.len());
     let warm_up = rounds / 10;
     for round in 0..rounds + warm_up {
         if round == warm_up {
@@ -131,7 +131,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub(crate) fn of(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         Self { indices: (0..count).collect(), state: 1 }
     }
 

@@ -76,7 +76,7 @@ impl RequestRecord {
                 _ => return None,
             }
         }
-        (!prompts.is_empty()).then(|| TextFingerprint::of(&prompts))
+        (!prompts.is_empty()).then(|| TextFingerprint::from_text(&prompts))
     }
 
     fn item_event(&self, item: MessageItem<'_>, position: (usize, usize)) -> Option<Event> {
@@ -93,7 +93,7 @@ impl RequestRecord {
             }
             MessageItem::Prompt { text } => {
                 let (by, text) = self.meta.sender.client.user_prompt(&text)?;
-                let digest = Digest::of(text);
+                let digest = Digest::from_bytes(text);
                 (id_at(&format!("prompt-{digest}"), position), Body::Prompt(Prompt { by, text: Excerpt::new(text) }))
             }
         };
@@ -141,7 +141,7 @@ impl RequestRecord {
         if summary.id.is_none() && summary.usage.is_none() && summary.text.is_empty() {
             return;
         }
-        let text_fingerprint = (!summary.text.is_empty()).then(|| TextFingerprint::of(&summary.text));
+        let text_fingerprint = (!summary.text.is_empty()).then(|| TextFingerprint::from_text(&summary.text));
         let body = ModelAnswered {
             response: summary.id,
             request: Some(self.id.clone()),

@@ -134,7 +134,7 @@ impl HistoryTracker {
         body: &[u8],
         is_part: impl FnOnce(&RequestFields) -> bool,
     ) -> Option<NewMessages> {
-        let mut samples = SampledHash::of(body, self.begin);
+        let mut samples = SampledHash::from_message(body, self.begin);
         let known = self.known(&mut samples);
         let mut messages = Vec::with_capacity(4);
         let (mut before, mut begin) = (None, self.begin);
@@ -154,7 +154,7 @@ impl HistoryTracker {
             }
             listed = scan.consume_byte(b'[');
             (before, begin) = (Some(fields), scan.at());
-            samples = SampledHash::of(body, begin);
+            samples = SampledHash::from_message(body, begin);
         }
         if listed {
             walk(&mut scan, known.messages, &mut messages)?;
@@ -222,7 +222,7 @@ struct SampledHash<'b> {
 }
 
 impl<'b> SampledHash<'b> {
-    fn of(body: &'b [u8], begin: usize) -> Self {
+    fn from_message(body: &'b [u8], begin: usize) -> Self {
         let fields = xxh3_64(body.get(..begin).unwrap_or_default());
         Self { body, begin, fields, next: begin, so_far: fields }
     }

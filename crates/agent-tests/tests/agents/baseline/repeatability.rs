@@ -11,7 +11,7 @@ fn run(agent: &Agent, bench: &Workbench) -> NormalizedRun {
     let (finished, model) = play(agent, bench, thirty_calls(bench), "Do what is to be done");
     assert!(bench.read("work.txt").expect("work").lines().all(|line| line.starts_with("done")));
     assert_eq!(model.turns().len(), 31);
-    NormalizedRun::of(bench, &model.requests(), &finished.transcripts)
+    NormalizedRun::from_records(bench, &model.requests(), &finished.transcripts)
 }
 
 pub(crate) fn two_equal_runs_are_equal(setup: &'static AgentSetup) {

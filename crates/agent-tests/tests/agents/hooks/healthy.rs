@@ -14,7 +14,7 @@ fn play(agent: &Agent, bench: &Workbench) -> NormalizedRun {
     let model = ScriptedModel::start(thirty_calls(bench)).expect("a model");
     let finished = agent.run(bench, &model.url(), "Do what is to be done").finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.tail());
-    NormalizedRun::of(bench, &model.requests(), &finished.transcripts)
+    NormalizedRun::from_records(bench, &model.requests(), &finished.transcripts)
 }
 
 pub(crate) fn healthy_work_is_not_disturbed(setup: &'static AgentSetup) {

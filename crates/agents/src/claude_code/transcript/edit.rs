@@ -29,9 +29,9 @@ pub(super) struct EditDetails<'a> {
 /// The change that the details of a result describe, if any.
 pub(super) fn change(call: Option<String>, details: &EditDetails<'_>) -> Option<FileChanged> {
     let path = details.file_path.non_empty()?.to_owned();
-    let before = details.original_file.as_deref().map(Digest::of);
+    let before = details.original_file.as_deref().map(Digest::from_bytes);
     let after = match (&details.content, details.original_file.as_deref(), &details.new_string) {
-        (Some(content), ..) => Some(Digest::of(&**content)),
+        (Some(content), ..) => Some(Digest::from_bytes(&**content)),
         (None, Some(original), Some(new)) => edited(original, &details.old_string, new, details.replace_all.0),
         _ => None,
     };
@@ -44,10 +44,10 @@ pub(super) fn change(call: Option<String>, details: &EditDetails<'_>) -> Option<
 
 fn edited(original: &str, old: &str, new: &str, all: bool) -> Option<Digest> {
     if old.is_empty() {
-        return Some(Digest::of(new));
+        return Some(Digest::from_bytes(new));
     }
     if all {
-        return Some(Digest::of(original.replace(old, new)));
+        return Some(Digest::from_bytes(original.replace(old, new)));
     }
     let at = memchr::memmem::find(original.as_bytes(), old.as_bytes())?;
     Some(Digest::of_pieces([&original[..at], new, &original[at + old.len()..]]))
@@ -57,14 +57,16 @@ fn edited(original: &str, old: &str, new: &str, all: bool) -> Option<Digest> {
 mod tests {
     use super::*;
 
-    fn of(json: &str) -> Option<FileChanged> {
+    fn change_from_json(json: &str) -> Option<FileChanged> {
         change(None, &serde_json::from_str(json).ok()?)
     }
 
     #[test]
     fn an_edit_and_its_undoing_return_to_the_same_content() {
-        let there = of(r#"{"filePath":"f","oldString":"1","newString":"2","originalFile":"a=1\n"}"#).expect("a change");
-        let back = of(r#"{"filePath":"f","oldString":"2","newString":"1","originalFile":"a=2\n"}"#).expect("a change");
+        let there = change_from_json(r#"{"filePath":"f","oldString":"1","newString":"2","originalFile":"a=1\n"}"#)
+            .expect("a change");
+        let back = change_from_json(r#"{"filePath":"f","oldString":"2","newString":"1","originalFile":"a=2\n"}"#)
+            .expect("a change");
         assert_eq!(there.after, back.before);
         assert_eq!(back.after, there.before);
         assert_ne!(there.before, there.after);
@@ -72,13 +74,17 @@ mod tests {
 
     #[test]
     fn a_written_file_has_the_written_content() {
-        let made = of(r#"{"type":"create","filePath":"f","content":"a=1\n","originalFile":null}"#).expect("a change");
-        assert_eq!((made.change, made.before, made.after), (ChangeKind::Created, None, Some(Digest::of("a=1\n"))));
+        let made = change_from_json(r#"{"type":"create","filePath":"f","content":"a=1\n","originalFile":null}"#)
+            .expect("a change");
+        assert_eq!(
+            (made.change, made.before, made.after),
+            (ChangeKind::Created, None, Some(Digest::from_bytes("a=1\n")))
+        );
     }
 
     #[test]
     fn without_content_nothing_is_claimed() {
-        assert_eq!(of(r#"{"filePath":"f"}"#), None);
-        assert_eq!(of(r#""Error: String to replace not found""#), None);
+        assert_eq!(change_from_json(r#"{"filePath":"f"}"#), None);
+        assert_eq!(change_from_json(r#""Error: String to replace not found""#), None);
     }
 }

@@ -51,7 +51,7 @@ fn event(call: &str, path: String, change: Change<'_>) -> FileChanged {
     let (kind, after, added, removed) = match kind {
         "add" => (
             ChangeKind::Created,
-            Some(Digest::of(&*change.content)),
+            Some(Digest::from_bytes(&*change.content)),
             u32::try_from(change.content.lines().count()).ok(),
             Some(0),
         ),
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(new, old);
         assert_eq!(
             (new[0].change, new[0].after, new[0].added),
-            (ChangeKind::Created, Some(Digest::of("one\n")), Some(1))
+            (ChangeKind::Created, Some(Digest::from_bytes("one\n")), Some(1))
         );
     }
 

@@ -72,7 +72,7 @@ fn row(context: &Context, dirs: &UserDirs, record: &InstallRecord) -> Option<Che
     match hooks.installer.install(&setting) {
         Err(error) => return Some(CheckResult::failed(CHECK, format!("the hooks of {name}: {error}")).fix(again)),
         Ok(changes) if !changes.is_empty() => {
-            let saved = |change: &FileChange| record.of(&change.path);
+            let saved = |change: &FileChange| record.saved_file(&change.path);
             let is_ours =
                 |change: &FileChange| saved(change).is_some_and(|file| file.is_unmodified(change.before.as_deref()));
             let path = changes[0].path.display();

@@ -104,7 +104,7 @@ fn number(query: &EventQuery, row: &EventRow) -> u64 {
 struct ShortNames(HashMap<SessionKey, String>);
 
 impl ShortNames {
-    fn of(&mut self, store: &dyn Store, key: &SessionKey) -> String {
+    fn short_name(&mut self, store: &dyn Store, key: &SessionKey) -> String {
         if let Some(name) = self.0.get(key) {
             return name.clone();
         }
@@ -120,7 +120,7 @@ fn print(context: &Context, store: &dyn Store, names: &mut ShortNames, row: &Eve
         return context.out.json(&EventView::from_row(row));
     }
     let what = row.event().map(|event| what(&event)).unwrap_or_else(|error| error.to_string());
-    let name = names.of(store, &row.session);
+    let name = names.short_name(store, &row.session);
     let at = local_time(row.at);
     context.out.line(single_line(&format!("{at}  {name}  #{:<4} {:<16} {what}", row.seq, row.kind)).trim_end())
 }

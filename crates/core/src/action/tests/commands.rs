@@ -185,7 +185,7 @@ fn shape_is_program_subcommand_and_target() {
 proptest! {
     #[test]
     fn any_command_is_parsed(command in "[a-z][a-z '\"$(){}<>|&;\\\\\\n`#=/.!0-9-]{0,80}") {
-        let (action, salient) = Action::of(super::super::ToolKind::Shell, "Bash", &json!({"command": command}));
+        let (action, salient) = Action::from_tool_call(super::super::ToolKind::Shell, "Bash", &json!({"command": command}));
         prop_assert_eq!(salient, command.trim());
         prop_assert!(action.same_as(&run(&command)));
     }

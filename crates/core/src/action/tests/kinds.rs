@@ -64,7 +64,8 @@ fn tools_are_classified_by_name_and_input() {
 
 #[test]
 fn the_name_of_a_tool_says_whether_it_changes_something() {
-    let mutates = |name: &str| Action::of(classify(name, &json!({"id": 1})), name, &json!({"id": 1})).0.mutates;
+    let mutates =
+        |name: &str| Action::from_tool_call(classify(name, &json!({"id": 1})), name, &json!({"id": 1})).0.mutates;
     for name in
         ["mcp__github__create_issue", "mcp__playwright__browser_click", "sendMail", "mcp__serena__replace_symbol"]
     {

@@ -20,7 +20,7 @@ pub(super) static PATTERN: Pattern = Pattern {
 /// The count is the percentage used of the most exhausted budget.
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let (percent, what) = context.session.highest_budget_use()?;
-    Some(context.session_claim(percent, Strength::Strong, Digest::of(what), NudgeTarget::Any))
+    Some(context.session_claim(percent, Strength::Strong, Digest::from_bytes(what), NudgeTarget::Any))
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

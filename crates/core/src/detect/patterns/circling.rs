@@ -61,7 +61,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let target = if call.changes_file() { NudgeTarget::Target(call.target) } else { NudgeTarget::Tool(call.tool) };
     // Plans are kept up to date in healthy work, too.
     let strength = if call.is(CallFlags::NOTES) { Strength::VeryWeak } else { Strength::Weak };
-    (counter.count > 2 && varied).then(|| counter.claim(strength, target, Digest::of("circling"), call.tool_digest()))
+    (counter.count > 2 && varied)
+        .then(|| counter.claim(strength, target, Digest::from_bytes("circling"), call.tool_digest()))
 }
 
 /// A call that asks something, or writes notes. Changes and checks have patterns of their own. That a name is not found

@@ -24,7 +24,7 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let refused = dialogue.claims_refused_alike();
     let (calls, strength, outcome) = match refused.len() > unchanged.len() {
         true => (refused, Strength::Weak, refused_alike()),
-        false => (unchanged, Strength::Strong, Digest::of("not accepted")),
+        false => (unchanged, Strength::Strong, Digest::from_bytes("not accepted")),
     };
     let first = *calls.first()?;
     let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
@@ -32,7 +32,7 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
         count,
         denied: 0,
         strength,
-        action: Digest::of("done"),
+        action: Digest::from_bytes("done"),
         outcome,
         first,
         calls,
@@ -43,7 +43,7 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
 
 /// The outcome of claims that were refused in the same words.
 fn refused_alike() -> Digest {
-    Digest::of("refused alike")
+    Digest::from_bytes("refused alike")
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -20,7 +20,7 @@ pub(super) static PATTERN: Pattern = Pattern {
 /// The count is the percentage of the context window in use.
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let percent = context.session.meter().context_fill_percent()?;
-    Some(context.session_claim(percent, Strength::Strong, Digest::of("window"), NudgeTarget::Any))
+    Some(context.session_claim(percent, Strength::Strong, Digest::from_bytes("window"), NudgeTarget::Any))
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

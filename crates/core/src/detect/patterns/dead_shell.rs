@@ -46,8 +46,14 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         counter.add(other);
     }
     let strength = if looked { Strength::Strong } else { Strength::Weak };
-    (counter.count > 1)
-        .then(|| counter.claim(strength, NudgeTarget::Tool(call.tool), Digest::of("shell"), Digest::of("timed out")))
+    (counter.count > 1).then(|| {
+        counter.claim(
+            strength,
+            NudgeTarget::Tool(call.tool),
+            Digest::from_bytes("shell"),
+            Digest::from_bytes("timed out"),
+        )
+    })
 }
 
 /// A call that only restarts the shell tool.

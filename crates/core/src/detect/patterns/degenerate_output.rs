@@ -19,7 +19,7 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let count = context.session.dialogue().degenerate_responses;
-    (count > 0).then(|| context.turn_claim(count, Strength::Strong, Digest::of("chant")))
+    (count > 0).then(|| context.turn_claim(count, Strength::Strong, Digest::from_bytes("chant")))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

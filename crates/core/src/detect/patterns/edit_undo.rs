@@ -33,8 +33,8 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
         denied: 0,
         // One content may be a base for experiments; two alternate.
         strength: if reverts.returned > 1 { Strength::Strong } else { Strength::VeryWeak },
-        action: Digest::of(file.bits().to_le_bytes()),
-        outcome: Digest::of("content came back"),
+        action: Digest::from_bytes(file.bits().to_le_bytes()),
+        outcome: Digest::from_bytes("content came back"),
         first,
         calls: reverts.calls,
         entries: Vec::new(),

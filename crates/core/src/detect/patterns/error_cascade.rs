@@ -53,7 +53,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         1 | 2 if same_shape * 2 >= counter.count => Strength::Weak,
         _ => Strength::VeryWeak,
     };
-    (counter.count > 1).then(|| counter.claim(strength, NudgeTarget::Any, Digest::of("errors"), call.family_digest()))
+    (counter.count > 1)
+        .then(|| counter.claim(strength, NudgeTarget::Any, Digest::from_bytes("errors"), call.family_digest()))
 }
 
 /// A check that exits non-zero with findings it did not have before has done its work.

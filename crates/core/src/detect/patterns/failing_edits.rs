@@ -81,7 +81,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
 
 /// The outcome of failures for different reasons: nothing is edited.
 fn several_reasons() -> Digest {
-    Digest::of("several reasons")
+    Digest::from_bytes("several reasons")
 }
 
 /// How many calls apart two failures for different reasons may be.

@@ -23,7 +23,7 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
         0 | 1 => (dialogue.idle_responses, Strength::VeryWeak),
         unchanged => (unchanged, Strength::Strong),
     };
-    (dialogue.idle_responses > 1).then(|| context.turn_claim(count, strength, Digest::of("idle")))
+    (dialogue.idle_responses > 1).then(|| context.turn_claim(count, strength, Digest::from_bytes("idle")))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

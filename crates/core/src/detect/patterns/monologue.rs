@@ -19,7 +19,7 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let count = context.session.dialogue().similar_in_a_row(rule.similarity());
-    (count > 1).then(|| context.turn_claim(count, Strength::Strong, Digest::of("said")))
+    (count > 1).then(|| context.turn_claim(count, Strength::Strong, Digest::from_bytes("said")))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

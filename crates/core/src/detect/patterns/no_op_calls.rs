@@ -29,7 +29,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     earlier
         .take_while(|other| other.is(CallFlags::NO_OP) && !other.is(CallFlags::ALLOWED))
         .for_each(|other| counter.add(other));
-    let (action, outcome) = (Digest::of("no-op"), Digest::of("nothing"));
+    let (action, outcome) = (Digest::from_bytes("no-op"), Digest::from_bytes("nothing"));
     (counter.count > 1).then(|| counter.claim(Strength::Strong, NudgeTarget::Any, action, outcome))
 }
 

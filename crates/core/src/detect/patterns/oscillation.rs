@@ -49,7 +49,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     if let Some((first, _)) = edits.iter().rev().find(|(edit, _)| oldest.has_same_action(edit)) {
         counter.add(first);
     }
-    let reverted = Digest::of("there and back");
+    let reverted = Digest::from_bytes("there and back");
     Some(counter.claim(Strength::Weak, NudgeTarget::Target(call.target), call.target_digest(), reverted))
 }
 

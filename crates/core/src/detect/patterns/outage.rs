@@ -19,7 +19,8 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let count = context.session.activity().outages;
-    (count > 0).then(|| context.session_claim(count, Strength::VeryWeak, Digest::of("outage"), NudgeTarget::Any))
+    (count > 0)
+        .then(|| context.session_claim(count, Strength::VeryWeak, Digest::from_bytes("outage"), NudgeTarget::Any))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

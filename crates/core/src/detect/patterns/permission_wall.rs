@@ -35,7 +35,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         }
     }
     (counter.count > 1).then(|| {
-        counter.claim(Strength::Strong, NudgeTarget::Tool(call.tool), call.tool_digest(), Digest::of("refused"))
+        counter.claim(Strength::Strong, NudgeTarget::Tool(call.tool), call.tool_digest(), Digest::from_bytes("refused"))
     })
 }
 

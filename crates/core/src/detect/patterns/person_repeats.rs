@@ -20,7 +20,7 @@ pub(super) static PATTERN: Pattern = Pattern {
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let complaint = context.session.complaints().repeated()?;
     let claim = context.session_claim(complaint.count, Strength::Strong, complaint.digest(), NudgeTarget::Any);
-    Some(Claim { first: complaint.first, outcome: Digest::of("the same complaint"), ..claim })
+    Some(Claim { first: complaint.first, outcome: Digest::from_bytes("the same complaint"), ..claim })
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -42,7 +42,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     }
     // If at least every other read is new, the agent is exploring.
     let mostly_known = counter.count > new;
-    mostly_known.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::of("looking"), Digest(0)))
+    mostly_known.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::from_bytes("looking"), Digest(0)))
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

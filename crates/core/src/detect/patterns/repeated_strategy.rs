@@ -22,7 +22,7 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
         return None;
     }
     let count = context.session.request_history().identical_attempts();
-    (count > 1).then(|| context.session_claim(count, Strength::Weak, Digest::of("attempt"), NudgeTarget::Turn))
+    (count > 1).then(|| context.session_claim(count, Strength::Weak, Digest::from_bytes("attempt"), NudgeTarget::Turn))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -75,7 +75,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let count = u32::try_from(same.len()).unwrap_or(u32::MAX);
     let mut entries: Vec<usize> = same.iter().flat_map(|round| round.entries.iter().copied()).collect();
     entries.sort_unstable();
-    let action = Digest::of(files.iter().flat_map(|file| file.to_le_bytes()).collect::<Vec<_>>());
+    let action = Digest::from_bytes(files.iter().flat_map(|file| file.to_le_bytes()).collect::<Vec<_>>());
     let claim = context.session_claim(count, Strength::Strong, action, NudgeTarget::Turn);
     (count > 1).then(|| Claim { outcome: newest.outcome(), entries, ..claim })
 }

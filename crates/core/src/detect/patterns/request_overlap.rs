@@ -23,7 +23,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         return None;
     }
     let count = context.session.request_history().similar_in_a_row(rule.similarity());
-    (count > 1).then(|| context.session_claim(count, Strength::Weak, Digest::of("request"), NudgeTarget::Turn))
+    (count > 1).then(|| context.session_claim(count, Strength::Weak, Digest::from_bytes("request"), NudgeTarget::Turn))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

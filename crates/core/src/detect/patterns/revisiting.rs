@@ -37,7 +37,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         }
     }
     let enough = seen as usize >= rule.window;
-    enough.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::of("revisiting"), Digest(0)))
+    enough.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::from_bytes("revisiting"), Digest(0)))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -34,7 +34,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
             break;
         }
     }
-    let action = Digest::of("search");
+    let action = Digest::from_bytes("search");
     (counter.count > 1).then(|| counter.claim(Strength::VeryWeak, NudgeTarget::Tool(call.tool), action, call.outcome()))
 }
 

@@ -33,8 +33,9 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         .max(percent(clock.since.cost_micros, micros))
         .max(percent(clock.since.millis / 60_000, rule.minutes));
     let count = u32::try_from(worst).unwrap_or(u32::MAX);
-    (count > 0)
-        .then(|| context.session_claim(count, Strength::Strong, Digest::of("spend_without_progress"), NudgeTarget::Any))
+    (count > 0).then(|| {
+        context.session_claim(count, Strength::Strong, Digest::from_bytes("spend_without_progress"), NudgeTarget::Any)
+    })
 }
 
 fn describe(context: &CallContext<'_>, _: &Claim) -> Wording {

@@ -18,7 +18,8 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let count = context.session.activity().sub_agents_started;
-    (count > 0).then(|| context.session_claim(count, Strength::Strong, Digest::of("sub-agents"), NudgeTarget::Any))
+    (count > 0)
+        .then(|| context.session_claim(count, Strength::Strong, Digest::from_bytes("sub-agents"), NudgeTarget::Any))
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

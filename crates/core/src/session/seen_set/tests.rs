@@ -1,7 +1,7 @@
 use super::*;
 
 fn key(n: u64) -> Digest {
-    Digest::of(n.to_le_bytes())
+    Digest::from_bytes(n.to_le_bytes())
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl FileIndex {
             return was_known.then(|| change(path, ChangeKind::Deleted, before, None));
         }
         let after = match belay_fs::read_regular(path, Links::Refuse, MAX_FILE_BYTES) {
-            Ok(content) => Some(Digest::of(content)),
+            Ok(content) => Some(Digest::from_bytes(content)),
             Err(error) if error.kind() == ErrorKind::FileTooLarge => None,
             Err(_) => return None,
         };
@@ -54,7 +54,7 @@ impl FileIndex {
 }
 
 fn path_digest(path: &Path) -> Digest {
-    Digest::of(path.as_os_str().as_encoded_bytes())
+    Digest::from_bytes(path.as_os_str().as_encoded_bytes())
 }
 
 fn change(path: &Path, change: ChangeKind, before: Option<Digest>, after: Option<Digest>) -> FileChanged {

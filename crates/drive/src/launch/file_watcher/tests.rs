@@ -48,7 +48,7 @@ fn changes_are_reported_with_digests_except_in_ignored_files() {
     });
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     assert_eq!(paths, ["src/lib.rs"], "{changes:?}");
-    assert_eq!((changes[0].change, changes[0].after), (ChangeKind::Modified, Some(Digest::of("two"))));
+    assert_eq!((changes[0].change, changes[0].after), (ChangeKind::Modified, Some(Digest::from_bytes("two"))));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn ignored_directories_of_a_large_tree_are_not_visited() {
             (0..100).for_each(|n| drop(std::fs::File::create(dir.join(n.to_string())).unwrap()));
         }
     }
-    let tree = WorkTree::of(&root).unwrap();
+    let tree = WorkTree::around(&root).unwrap();
     let (mut dirs, mut files) = (0, 0);
     tree.visit(&root, |_| dirs += 1, |_| files += 1);
     assert_eq!((dirs, files), (1 + 1 + 200, 1 + 200 * 100), "ignored directories are not visited");
@@ -114,7 +114,7 @@ fn ignored_directories_of_a_large_tree_are_not_visited() {
 
 #[test]
 fn the_home_directory_is_not_a_project() {
-    assert!(WorkTree::of(Path::new("/")).is_none());
+    assert!(WorkTree::around(Path::new("/")).is_none());
     let home = std::env::home_dir().unwrap();
-    assert!(home.join(".git").exists() || WorkTree::of(&home).is_none());
+    assert!(home.join(".git").exists() || WorkTree::around(&home).is_none());
 }

@@ -22,7 +22,7 @@ pub(super) struct WorkTree {
 impl WorkTree {
     /// The repository of a directory, or the directory itself. `None` for the home directory and the root, which are not
     /// projects.
-    pub(super) fn of(dir: &Path) -> Option<Self> {
+    pub(super) fn around(dir: &Path) -> Option<Self> {
         let dir = dir.canonicalize().ok()?;
         let root = Repository::find(&dir).map_or(dir, |repository| repository.root);
         let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());

@@ -138,7 +138,7 @@ fn the_account_gives_nothing_away() {
     let digest = |name, value| who(&[(name, value)], None).account.unwrap();
     assert_eq!(digest("authorization", "Bearer sk-1"), digest("authorization", "Bearer sk-1"));
     assert_ne!(digest("authorization", "Bearer sk-1"), digest("x-api-key", "sk-2"));
-    assert_ne!(digest("authorization", "Bearer sk-1"), Digest::of("Bearer sk-1"));
+    assert_ne!(digest("authorization", "Bearer sk-1"), Digest::from_bytes("Bearer sk-1"));
     assert_eq!(who(&[], None).account, None);
     let gemini = "/v1beta/models/g:generateContent";
     assert_eq!(who(&[(":path", gemini)], None).account, None);

@@ -73,7 +73,7 @@ fn recent_reviews(tasks: &[ReviewSummaryView], reader: Option<&str>, now: Timest
             about: Subject::review(&*task.id),
             title: task.title.clone(),
             detail: String::new(),
-            decided_in: DecidedIn::of(by),
+            decided_in: DecidedIn::from_name(by),
             effect: String::new(),
         })
     };
@@ -90,7 +90,7 @@ fn lines(store: &dyn Store, rows: Vec<NoteRow>, reader: Option<&str>) -> Result<
             verb: row.decision.past_tense().to_owned(),
             title: session.title().to_owned(),
             detail: detail(&row),
-            decided_in: DecidedIn::of(row.by.as_deref()),
+            decided_in: DecidedIn::from_name(row.by.as_deref()),
             effect: effect(&row, &session).to_owned(),
             about: row.session.into(),
         });
