@@ -18,8 +18,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Dispatches until the shutdown.
-pub(crate) fn run(shared: &Arc<DaemonState>, channels: Vec<Box<dyn Channel>>, mut needs: NeedWatcher) {
-    let outbox = Arc::new(DaemonOutbox(Arc::clone(shared)));
+pub(crate) fn run(daemon: &Arc<DaemonState>, channels: Vec<Box<dyn Channel>>, mut needs: NeedWatcher) {
+    let outbox = Arc::new(DaemonOutbox(Arc::clone(daemon)));
     let mut dispatcher = match Dispatcher::start(channels, Arc::clone(&outbox) as Arc<dyn Outbox>) {
         Ok(dispatcher) => dispatcher,
         Err(error) => {
@@ -28,13 +28,13 @@ pub(crate) fn run(shared: &Arc<DaemonState>, channels: Vec<Box<dyn Channel>>, mu
         }
     };
     loop {
-        if let Err(error) = needs.enqueue_new(shared, &*outbox) {
+        if let Err(error) = needs.enqueue_new(daemon, &*outbox) {
             tracing::warn!(%error, "cannot enqueue alerts about review tasks");
         }
         if let Err(error) = dispatcher.poll() {
             tracing::warn!(%error, "cannot poll the outbox");
         }
-        if shared.lifecycle.shutdown.wait_for(POLL_INTERVAL) {
+        if daemon.lifecycle.shutdown.wait_for(POLL_INTERVAL) {
             break;
         }
     }
@@ -44,11 +44,11 @@ pub(crate) fn run(shared: &Arc<DaemonState>, channels: Vec<Box<dyn Channel>>, mu
 }
 
 /// Whether an alert is not yet delivered to every channel, or not yet enqueued.
-pub(crate) fn has_pending_alerts(shared: &DaemonState) -> bool {
-    if shared.need_changes.are_pending() {
+pub(crate) fn has_pending_alerts(daemon: &DaemonState) -> bool {
+    if daemon.need_changes.are_pending() {
         return true;
     }
-    let store = shared.readers.get();
+    let store = daemon.readers.get();
     store.is_ok_and(|store| store.pending_messages().is_ok_and(|pending| pending > 0))
 }
 

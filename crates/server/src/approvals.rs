@@ -77,12 +77,12 @@ impl Approvals {
 
 /// Records how prompts ended that nobody answered here, so that the log tells what became of each. Called every second:
 /// the events carry the time of the end.
-pub(crate) fn record_endings(shared: &DaemonState) {
-    let ended = shared.approvals.registry.take_unrecorded(belay_clock::now());
+pub(crate) fn record_endings(daemon: &DaemonState) {
+    let ended = daemon.approvals.registry.take_unrecorded(belay_clock::now());
     if ended.is_empty() {
         return;
     }
-    for result in shared.decisions.committer.observe(ended) {
+    for result in daemon.decisions.committer.observe(ended) {
         if let Err(error) = result {
             tracing::warn!(%error, "the end of a permission prompt was not recorded");
         }
@@ -90,20 +90,20 @@ pub(crate) fn record_endings(shared: &DaemonState) {
 }
 
 /// Answers a prompt: records the answer, then tells the agent.
-pub(crate) fn answer(shared: &DaemonState, request: &AnswerRequest) -> Result<AnswerResponse, ErrorBody> {
+pub(crate) fn answer(daemon: &DaemonState, request: &AnswerRequest) -> Result<AnswerResponse, ErrorBody> {
     let AnswerRequest { id, answer, hash, why, by, caller } = request.clone();
     let author = by.clone().unwrap_or_else(|| "another client".to_owned());
-    let registry = &shared.approvals.registry;
+    let registry = &daemon.approvals.registry;
     let claim = registry.claim(&id, &hash, answer, &author, belay_clock::now())?;
     let session = claim.session().clone();
-    let must_not_run = || answer == PermissionAnswer::Allow && is_held(&shared.decisions.committer, &session);
+    let must_not_run = || answer == PermissionAnswer::Allow && is_held(&daemon.decisions.committer, &session);
     if must_not_run() {
         let message = format!("{session} is held by Belay, so its calls cannot be allowed");
         return Err(ErrorBody::new(ErrorCode::Refused, message).hint("resume the session first: `belay resume`"));
     }
     let decision = OperatorDecision::Answer { approval: id, answer, hash: claim.hash().to_owned() };
     let decide = DecideRequest::new(session.clone(), decision).note(&why).by(by).caller(caller);
-    intake::record(&shared.decisions.committer, &decide)?;
+    intake::record(&daemon.decisions.committer, &decide)?;
     // The session may have been paused or killed while the answer was recorded.
     if must_not_run() {
         claim.withhold();

@@ -203,11 +203,11 @@ impl RunningAudit {
 }
 
 /// Starts an audit.
-pub(crate) fn start(shared: &Arc<DaemonState>, work: AuditWork) -> Result<AuditProgressView, ErrorBody> {
+pub(crate) fn start(daemon: &Arc<DaemonState>, work: AuditWork) -> Result<AuditProgressView, ErrorBody> {
     if let Some((key, value)) = &work.setting {
-        check_setting(&shared.config, key, value)?;
+        check_setting(&daemon.config, key, value)?;
     }
-    let mut running = lock(&shared.audits.running);
+    let mut running = lock(&daemon.audits.running);
     if let Some(running) = &*running {
         let message = format!("an audit already runs: {}", running.work.scope());
         return Err(ErrorBody::new(ErrorCode::Refused, message).hint("wait for it, or cancel it"));
@@ -221,7 +221,7 @@ pub(crate) fn start(shared: &Arc<DaemonState>, work: AuditWork) -> Result<AuditP
         found: AtomicU64::new(0),
     });
     let view = audit.view();
-    let (state, job) = (Arc::clone(shared), Arc::clone(&audit));
+    let (state, job) = (Arc::clone(daemon), Arc::clone(&audit));
     let thread = std::thread::Builder::new().name("audit".to_owned()).spawn(move || job::run(&state, &job));
     thread.map_err(|error| ErrorBody::new(ErrorCode::Internal, format!("cannot start the audit: {error}")))?;
     *running = Some(audit);

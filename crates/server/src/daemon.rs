@@ -81,7 +81,7 @@ pub enum ServeError {
 /// A resident process that is ready to serve.
 #[derive(Debug)]
 pub struct Daemon {
-    shared: Arc<DaemonState>,
+    daemon: Arc<DaemonState>,
     pool: Arc<WorkerPool>,
     relay: Arc<Relay>,
     listeners: UnboundedReceiver<BoundListener>,
@@ -124,7 +124,7 @@ impl Daemon {
         let engine = belay_engine::open_with_fallback(&paths, &env, flags.clone(), Box::new(on_diagnostic));
         let tickets = Arc::<Tickets>::default();
         let limits = Limits::load(paths.state());
-        let shared = Arc::new(DaemonState {
+        let daemon = Arc::new(DaemonState {
             decisions: Decisions::new(engine),
             runs: Runs::new(RunStore::load(&paths), http_listeners),
             lifecycle: Lifecycle::new(socket_path, runtime.handle().clone()),
@@ -149,25 +149,25 @@ impl Daemon {
             need_changes: NeedChanges::default(),
             config: ConfigSource { paths: paths.clone(), env: env.clone(), flags },
         });
-        shared.decisions.committer.with_engine(belay_engine::Engine::sync_held_file);
+        daemon.decisions.committer.with_engine(belay_engine::Engine::sync_held_file);
         if config.detect.budget.is_shared() {
-            shared.decisions.budgets.enable_shared();
+            daemon.decisions.budgets.enable_shared();
         }
-        if let Err(error) = shared.decisions.load(&shared.readers) {
+        if let Err(error) = daemon.decisions.load(&daemon.readers) {
             tracing::warn!(%error, "cannot load the budgets; each is known at its session's next event");
         }
         let relayed = crate::proxy_service::relay_config(&config.proxy, config.detect.repetition, &env)?;
-        let pages = Arc::new(http::HttpService::new(Arc::clone(&shared)));
-        let relay = Arc::new(Relay::new(&relayed, pages, Arc::new(EngineSupervisor(Arc::clone(&shared))))?);
-        shared.runs.set_relay(&relay);
-        shared.runs.store.restore_into(&relay);
+        let pages = Arc::new(http::HttpService::new(Arc::clone(&daemon)));
+        let relay = Arc::new(Relay::new(&relayed, pages, Arc::new(EngineSupervisor(Arc::clone(&daemon))))?);
+        daemon.runs.set_relay(&relay);
+        daemon.runs.store.restore_into(&relay);
         belay_drive::run_dir::sweep(&paths);
-        for address in shared.runs.store.live_addresses() {
-            if let Err(error) = shared.runs.listeners.ensure_at(address) {
+        for address in daemon.runs.store.live_addresses() {
+            if let Err(error) = daemon.runs.listeners.ensure_at(address) {
                 tracing::warn!(%address, %error, "cannot listen where a running agent sends its requests");
             }
         }
-        let pool = WorkerPool::start(socket, Arc::clone(&shared))?;
+        let pool = WorkerPool::start(socket, Arc::clone(&daemon))?;
         instance.write_info(&InstanceInfo {
             pid: std::process::id(),
             start_time: belay_process::start_time(std::process::id()),
@@ -176,7 +176,7 @@ impl Daemon {
         });
         let plan = HousekeepingConfig::new(&config);
         let channels = belay_alerts::channels::from_config(&config, &env);
-        Ok(Self { shared, pool, relay, listeners, url, plan, channels, runtime, signals, _instance: instance })
+        Ok(Self { daemon, pool, relay, listeners, url, plan, channels, runtime, signals, _instance: instance })
     }
 
     /// The URL of the web page.
@@ -186,82 +186,82 @@ impl Daemon {
 
     /// The fingerprint of the certificate, if other machines can reach this process.
     pub fn fingerprint(&self) -> Option<String> {
-        self.shared.runs.listeners.first()?.fingerprint
+        self.daemon.runs.listeners.first()?.fingerprint
     }
 
     /// A link that logs one browser in; `None` without HTTP.
     pub fn login_link(&self) -> io::Result<Option<String>> {
-        let chain = ProcessChain::of_process(std::process::id(), &self.shared.config.env);
-        self.shared.login_link(chain.describe().to_string())
+        let chain = ProcessChain::of_process(std::process::id(), &self.daemon.config.env);
+        self.daemon.login_link(chain.describe().to_string())
     }
 
     pub fn socket(&self) -> &Path {
-        &self.shared.lifecycle.socket
+        &self.daemon.lifecycle.socket
     }
 
     /// Whether decisions are also stored.
     pub fn health(&self) -> HealthView {
-        self.shared.health()
+        self.daemon.health()
     }
 
     /// What a person must know about how this process is configured.
     pub fn notices(&self) -> Vec<String> {
-        self.shared.config.notices()
+        self.daemon.config.notices()
     }
 
     /// Serves until an orderly shutdown. Returns the reason for it.
     pub fn run(self) -> Result<&'static str, ServeError> {
-        let Self { shared, pool, relay, listeners, url: _, plan, channels, runtime, signals, _instance } = self;
+        let Self { daemon, pool, relay, listeners, url: _, plan, channels, runtime, signals, _instance } = self;
         let housekeeping_thread = {
-            let shared = Arc::clone(&shared);
+            let daemon = Arc::clone(&daemon);
             std::thread::Builder::new()
                 .name("housekeeping".to_owned())
-                .spawn(move || housekeeping::run(&shared, plan))?
+                .spawn(move || housekeeping::run(&daemon, plan))?
         };
         let session_files_thread = {
-            let shared = Arc::clone(&shared);
-            std::thread::Builder::new().name("session-files".to_owned()).spawn(move || session_files::run(&shared))?
+            let daemon = Arc::clone(&daemon);
+            std::thread::Builder::new().name("session-files".to_owned()).spawn(move || session_files::run(&daemon))?
         };
         let alerts = {
-            let shared = Arc::clone(&shared);
+            let daemon = Arc::clone(&daemon);
             let needs = NeedWatcher::new(plan.retention.max_age);
             std::thread::Builder::new()
                 .name("alerts".to_owned())
-                .spawn(move || alert_dispatcher::run(&shared, channels, needs))?
+                .spawn(move || alert_dispatcher::run(&daemon, channels, needs))?
         };
         let follower_thread = {
-            let shared = Arc::clone(&shared);
+            let daemon = Arc::clone(&daemon);
             let subscribers: Vec<Box<dyn LogSubscriber>> = vec![
-                Box::new(LiveFeed(Arc::clone(&shared))),
-                Box::new(LimitFeed(Arc::clone(&shared))),
-                Box::new(MailProofs(Arc::clone(&shared))),
+                Box::new(LiveFeed(Arc::clone(&daemon))),
+                Box::new(LimitFeed(Arc::clone(&daemon))),
+                Box::new(MailProofs(Arc::clone(&daemon))),
             ];
-            let follower = LogFollower::new(&shared.readers, subscribers);
+            let follower = LogFollower::new(&daemon.readers, subscribers);
             // After the position of the follower, so that nothing is missed between the two.
-            if let Ok(store) = shared.readers.get() {
-                shared.mail.catch_up(&*store);
+            if let Ok(store) = daemon.readers.get() {
+                daemon.mail.catch_up(&*store);
             }
             std::thread::Builder::new().name("log-follower".to_owned()).spawn(move || {
-                follower.run(&shared.readers, shared.decisions.committer.commits(), &shared.lifecycle.shutdown);
+                follower.run(&daemon.readers, daemon.decisions.committer.commits(), &daemon.lifecycle.shutdown);
             })?
         };
         // Before something is started.
-        if let Err(error) = LimitFeed(Arc::clone(&shared)).catch_up() {
+        if let Err(error) = LimitFeed(Arc::clone(&daemon)).catch_up() {
             tracing::warn!(%error, "cannot read the limits of accounts that were hit before the start");
         }
-        let mail_thread = match shared.mail.carrier(&shared.tickets) {
-            Some(carrier) => {
-                let shared = Arc::clone(&shared);
-                let run = move || carrier.run(|| shared.lifecycle.shutdown.is_set());
+        let mail_thread = match daemon.mail.worker(&daemon.tickets) {
+            Some(worker) => {
+                let daemon = Arc::clone(&daemon);
+                let run = move || worker.run(|| daemon.lifecycle.shutdown.is_set());
                 Some(std::thread::Builder::new().name("mail".to_owned()).spawn(run)?)
             }
             None => None,
         };
-        Reviews::start(&shared);
-        let served = runtime.block_on(serve(&shared, &relay, listeners, signals));
-        shared.lifecycle.shutdown.set("the listener failed");
+        Reviews::start(&daemon);
+        let served = runtime.block_on(serve(&daemon, &relay, listeners, signals));
+        daemon.lifecycle.shutdown.set("the listener failed");
         // Agents that Belay drives end with it, while it can still record their last events.
-        shared.reviews.shut_down();
+        daemon.reviews.shut_down();
         if !pool.drain(DRAIN_TIMEOUT) {
             tracing::warn!("some connections did not finish in time");
         }
@@ -278,32 +278,32 @@ impl Daemon {
             tracing::error!("following session files panicked");
         }
         // It may rest until a commit.
-        shared.decisions.committer.commits().notify();
+        daemon.decisions.committer.commits().notify();
         if follower_thread.join().is_err() {
             tracing::error!("the follower of the log panicked");
         }
         if alerts.join().is_err() {
             tracing::error!("the alert dispatcher panicked");
         }
-        shared.logins.save_if_dirty();
-        shared.decisions.committer.with_engine(belay_engine::Engine::flush);
-        match shared.decisions.committer.with_engine(belay_engine::Engine::save_spool) {
+        daemon.logins.save_if_dirty();
+        daemon.decisions.committer.with_engine(belay_engine::Engine::flush);
+        match daemon.decisions.committer.with_engine(belay_engine::Engine::save_spool) {
             Ok(0) => {}
             Ok(events) => tracing::warn!(events, "the store cannot be written; saved the events of hooks for later"),
             Err(error) => tracing::error!(%error, "cannot save the events of hooks"),
         }
-        let events = shared.decisions.committer.with_engine(|engine| engine.health().spooled);
+        let events = daemon.decisions.committer.with_engine(|engine| engine.health().spooled);
         if events > 0 {
             tracing::error!(events, "spooled events could not be stored and are lost");
         }
         // Otherwise the whole store may be in the write-ahead log, which a copy of the file would miss.
-        match shared.decisions.committer.with_engine(belay_engine::Engine::checkpoint) {
+        match daemon.decisions.committer.with_engine(belay_engine::Engine::checkpoint) {
             Ok(true) => {}
             Ok(false) => tracing::info!("another process uses the store; its write-ahead log remains"),
             Err(error) => tracing::warn!(%error, "checkpoint failed"),
         }
         served?;
-        let reason = shared.lifecycle.shutdown.reason().unwrap_or("stop requested");
+        let reason = daemon.lifecycle.shutdown.reason().unwrap_or("stop requested");
         tracing::info!(reason, "stopping");
         Ok(reason)
     }
@@ -325,20 +325,20 @@ impl ShutdownSignals {
 }
 
 async fn serve(
-    shared: &Arc<DaemonState>,
+    daemon: &Arc<DaemonState>,
     relay: &Arc<Relay>,
     listeners: UnboundedReceiver<BoundListener>,
     mut signals: ShutdownSignals,
 ) -> Result<(), ServeError> {
     let signals = async {
         tokio::select! {
-            _ = signals.terminate.recv() => shared.lifecycle.shutdown.set("SIGTERM"),
-            _ = signals.interrupt.recv() => shared.lifecycle.shutdown.set("SIGINT"),
-            () = shared.lifecycle.shutdown.wait() => {}
+            _ = signals.terminate.recv() => daemon.lifecycle.shutdown.set("SIGTERM"),
+            _ = signals.interrupt.recv() => daemon.lifecycle.shutdown.set("SIGINT"),
+            () = daemon.lifecycle.shutdown.wait() => {}
         }
     };
-    let (served, ()) = tokio::join!(http::serve(listeners, shared, relay), signals);
-    shared.tickets.close().await;
+    let (served, ()) = tokio::join!(http::serve(listeners, daemon, relay), signals);
+    daemon.tickets.close().await;
     Ok(served?)
 }
 

@@ -41,13 +41,13 @@ enum Fate {
 
 /// Archives all sessions that are not active, or deletes them, archived ones included. Paused sessions stay, because they
 /// wait for a person; killed ones are archived at most, because a killed session stays killed.
-pub(crate) fn clear(shared: &DaemonState, delete: bool, by: Option<&str>) -> Result<ClearedHistory, ErrorBody> {
+pub(crate) fn clear(daemon: &DaemonState, delete: bool, by: Option<&str>) -> Result<ClearedHistory, ErrorBody> {
     let mut cleared = ClearedHistory::default();
     let (mut archive, mut deleted) = (Vec::new(), Vec::new());
     let mut query = SessionQuery { archived: true, limit: PAGE, ..SessionQuery::default() };
     let at = now();
     loop {
-        let store = shared.readers.get().map_err(|error| store_error_to_ipc(&error))?;
+        let store = daemon.readers.get().map_err(|error| store_error_to_ipc(&error))?;
         let page = store.sessions(&query).map_err(|error| store_error_to_ipc(&error))?;
         // The guided trial has a button of its own.
         for row in page.rows.into_iter().filter(|row| !row.key.is_trial()) {
@@ -64,8 +64,8 @@ pub(crate) fn clear(shared: &DaemonState, delete: bool, by: Option<&str>) -> Res
             break;
         }
     }
-    cleared.archived = archive_all(shared, &archive, by)?;
-    cleared.deleted = shared.decisions.delete_sessions(&deleted)?;
+    cleared.archived = archive_all(daemon, &archive, by)?;
+    cleared.deleted = daemon.decisions.delete_sessions(&deleted)?;
     Ok(cleared)
 }
 
@@ -90,7 +90,7 @@ fn is_active(status: StatusValue) -> bool {
     )
 }
 
-fn archive_all(shared: &DaemonState, sessions: &[SessionKey], by: Option<&str>) -> Result<u64, ErrorBody> {
+fn archive_all(daemon: &DaemonState, sessions: &[SessionKey], by: Option<&str>) -> Result<u64, ErrorBody> {
     let event = |session: &SessionKey| {
         let operator = Operator {
             decision: OperatorDecision::Archive,
@@ -102,7 +102,7 @@ fn archive_all(shared: &DaemonState, sessions: &[SessionKey], by: Option<&str>) 
     };
     let mut archived = 0;
     for slice in sessions.chunks(ARCHIVED_AT_ONCE) {
-        for result in shared.decisions.committer.observe(slice.iter().map(event).collect()) {
+        for result in daemon.decisions.committer.observe(slice.iter().map(event).collect()) {
             result.map_err(to_ipc_error)?;
             archived += 1;
         }

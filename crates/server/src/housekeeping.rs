@@ -62,7 +62,7 @@ impl HousekeepingConfig {
 }
 
 /// Runs housekeeping until shutdown.
-pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
+pub(crate) fn run(daemon: &DaemonState, plan: HousekeepingConfig) {
     let mut ticks = TickScheduler::default();
     let interval = [plan.tick, plan.idle_exit.map(|idle| idle / 4)].into_iter().flatten().min();
     let interval =
@@ -70,45 +70,45 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
     let (mut pruner, mut checkpoints) = (Pruner::default(), CheckpointTimer::default());
     let mut next_round = Instant::now() + interval;
     let mut spool = SpoolReader::default();
-    spool.take_in(shared);
+    spool.take_in(daemon);
     let mut last_spool_check = Instant::now();
     loop {
         let wait = next_round.saturating_duration_since(Instant::now());
         let wait = wait.min(pruner.rest.unwrap_or(SIZE_CHECK_INTERVAL));
-        if shared.lifecycle.shutdown.wait_for(wait) {
+        if daemon.lifecycle.shutdown.wait_for(wait) {
             return;
         }
         let is_round = Instant::now() >= next_round;
         if is_round {
             next_round = Instant::now() + interval;
             // A process with pending alerts is not idle: a delivery may be retried hours later.
-            if plan.idle_exit.is_some_and(|idle| shared.lifecycle.is_idle(idle))
-                && !alert_dispatcher::has_pending_alerts(shared)
-                && !shared.live.has_clients()
+            if plan.idle_exit.is_some_and(|idle| daemon.lifecycle.is_idle(idle))
+                && !alert_dispatcher::has_pending_alerts(daemon)
+                && !daemon.live.has_clients()
                 // Otherwise the agent of a killed `belay run` could not reach its model.
-                && shared.runs.store.live_addresses().is_empty()
-                && !shared.reviews.is_busy()
-                && shared.tickets.is_empty()
+                && daemon.runs.store.live_addresses().is_empty()
+                && !daemon.reviews.is_busy()
+                && daemon.tickets.is_empty()
             {
-                shared.lifecycle.shutdown.set("idle");
+                daemon.lifecycle.shutdown.set("idle");
                 return;
             }
-            if let Some(relay) = shared.runs.relay() {
-                shared.runs.store.end_exited(&relay);
+            if let Some(relay) = daemon.runs.relay() {
+                daemon.runs.store.end_exited(&relay);
             }
-            shared.decisions.committer.with_engine(belay_engine::Engine::recover);
-            shared.logins.save_if_dirty();
+            daemon.decisions.committer.with_engine(belay_engine::Engine::recover);
+            daemon.logins.save_if_dirty();
             if plan.tick.is_some() {
-                ticks.round(shared);
+                ticks.round(daemon);
             }
-            checkpoints.round(shared);
+            checkpoints.round(daemon);
         }
         if is_round || last_spool_check.elapsed() >= SPOOL_INTERVAL {
             last_spool_check = Instant::now();
-            spool.take_in(shared);
+            spool.take_in(daemon);
         }
-        if is_round || pruner.rest.is_some() || shared.config.store().disk_bytes() > plan.retention.max_bytes {
-            pruner.slice(shared, &plan.retention);
+        if is_round || pruner.rest.is_some() || daemon.config.store().disk_bytes() > plan.retention.max_bytes {
+            pruner.slice(daemon, &plan.retention);
         }
     }
 }
@@ -121,8 +121,8 @@ struct SpoolReader {
 }
 
 impl SpoolReader {
-    fn take_in(&mut self, shared: &DaemonState) {
-        let taken = SpoolDir::new(shared.config.paths.spool()).take_in(&shared.decisions.committer, usize::MAX);
+    fn take_in(&mut self, daemon: &DaemonState) {
+        let taken = SpoolDir::new(daemon.config.paths.spool()).take_in(&daemon.decisions.committer, usize::MAX);
         if let Ok(TakenIn { files: 1.., events, .. }) = taken {
             tracing::info!(events, "recorded the saved events of hooks");
         }
@@ -144,9 +144,9 @@ struct Pruner {
 }
 
 impl Pruner {
-    fn slice(&mut self, shared: &DaemonState, retention: &Retention) {
+    fn slice(&mut self, daemon: &DaemonState, retention: &Retention) {
         let began = Instant::now();
-        let slice = match shared.decisions.committer.with_engine(|engine| engine.prune(retention)) {
+        let slice = match daemon.decisions.committer.with_engine(|engine| engine.prune(retention)) {
             Ok(slice) => slice,
             Err(error) => {
                 tracing::warn!(%error, "pruning failed");
@@ -158,8 +158,8 @@ impl Pruner {
         self.rest = slice.more.then(|| rest_after(began.elapsed(), slice.used, retention));
         // Otherwise nothing that may be deleted is left, and writers would wait in vain.
         match slice.more && is_far_above(slice.used, retention) {
-            true => shared.throttle.allow(slice.events),
-            false => shared.throttle.lift(),
+            true => daemon.throttle.allow(slice.events),
+            false => daemon.throttle.lift(),
         }
         if !slice.more && (self.pruned.sessions > 0 || self.pruned.events > 0) {
             let Pruned { sessions, events, .. } = std::mem::take(&mut self.pruned);
@@ -188,8 +188,8 @@ struct CheckpointTimer {
 }
 
 impl CheckpointTimer {
-    fn round(&mut self, shared: &DaemonState) {
-        let checkpointed = shared.decisions.committer.with_engine(|engine| {
+    fn round(&mut self, daemon: &DaemonState) {
+        let checkpointed = daemon.decisions.committer.with_engine(|engine| {
             let token = engine.store()?.change_token().ok()?;
             self.is_due(token, Instant::now()).then(|| engine.checkpoint())
         });
@@ -224,9 +224,9 @@ struct TickScheduler {
 }
 
 impl TickScheduler {
-    fn round(&mut self, shared: &DaemonState) {
+    fn round(&mut self, daemon: &DaemonState) {
         let now = now();
-        let Ok(store) = shared.readers.get() else { return };
+        let Ok(store) = daemon.readers.get() else { return };
         let query = SessionQuery {
             states: vec!["active".to_owned(), "paused".to_owned()],
             since: Some(now - STOP_TICKING_AFTER),
@@ -260,7 +260,7 @@ impl TickScheduler {
         }
         self.ticked = ticked;
         drop(store);
-        for result in shared.decisions.committer.observe(due) {
+        for result in daemon.decisions.committer.observe(due) {
             if let Err(error) = result {
                 tracing::warn!(%error, "tick failed");
             }

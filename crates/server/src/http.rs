@@ -46,7 +46,7 @@ const MAX_BODY_BYTES: usize = belay_core::event::MAX_EVENT_BYTES;
 /// How long to wait for requests in flight at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn router(shared: Arc<DaemonState>) -> Router {
+fn router(daemon: Arc<DaemonState>) -> Router {
     Router::new()
         .merge(pages::routes())
         .route(login::PATH, get(login::log_in))
@@ -62,20 +62,20 @@ fn router(shared: Arc<DaemonState>) -> Router {
         .fallback(|| async { ApiError::not_found("no such path; see /api/v1/status") })
         .method_not_allowed_fallback(|| async { ApiError::method() })
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(middleware::from_fn_with_state(BodyMemory::new(Arc::clone(&shared)), request_body::read))
-        .layer(middleware::from_fn_with_state(Arc::clone(&shared), request_guard::guard))
-        .with_state(shared)
+        .layer(middleware::from_fn_with_state(BodyMemory::new(Arc::clone(&daemon)), request_body::read))
+        .layer(middleware::from_fn_with_state(Arc::clone(&daemon), request_guard::guard))
+        .with_state(daemon)
 }
 
 /// Belay's own pages, for connections that the relay hands over.
 pub(crate) struct HttpService {
     router: Router,
-    shared: Arc<DaemonState>,
+    daemon: Arc<DaemonState>,
 }
 
 impl HttpService {
-    pub(crate) fn new(shared: Arc<DaemonState>) -> Self {
-        Self { router: router(Arc::clone(&shared)), shared }
+    pub(crate) fn new(daemon: Arc<DaemonState>) -> Self {
+        Self { router: router(Arc::clone(&daemon)), daemon }
     }
 }
 
@@ -99,7 +99,7 @@ impl LocalService for HttpService {
     }
 
     fn accepts_token(&self, offered: &str) -> bool {
-        let token = &self.shared.token;
+        let token = &self.daemon.token;
         token.matches(offered) || constant_time_eq(&token.proxy_token(), offered)
     }
 }
@@ -107,7 +107,7 @@ impl LocalService for HttpService {
 /// Serves on every listener until shutdown, then waits for requests in flight.
 pub(crate) async fn serve(
     mut listeners: UnboundedReceiver<BoundListener>,
-    shared: &Arc<DaemonState>,
+    daemon: &Arc<DaemonState>,
     relay: &Arc<Relay>,
 ) -> std::io::Result<()> {
     let mut accept_loops = JoinSet::new();
@@ -121,7 +121,7 @@ pub(crate) async fn serve(
                 };
             }
             Some(Ok(error)) = accept_loops.join_next() => return Err(error),
-            () = shared.lifecycle.shutdown.wait() => break,
+            () = daemon.lifecycle.shutdown.wait() => break,
         }
     }
     accept_loops.abort_all();
@@ -136,10 +136,10 @@ pub(crate) async fn serve(
 static BLOCKING_SLOTS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(5);
 
 async fn blocking<T: Send + 'static>(
-    shared: &Arc<DaemonState>,
+    daemon: &Arc<DaemonState>,
     work: impl FnOnce(&DaemonState) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let shared = Arc::clone(shared);
+    let daemon = Arc::clone(daemon);
     let _slot = BLOCKING_SLOTS.acquire().await;
-    tokio::task::spawn_blocking(move || work(&shared)).await?
+    tokio::task::spawn_blocking(move || work(&daemon)).await?
 }

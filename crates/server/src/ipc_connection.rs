@@ -17,20 +17,20 @@ use crate::tickets;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves requests until the client disconnects or the process shuts down.
-pub(crate) fn serve_connection(stream: UnixStream, shared: &Arc<DaemonState>) {
+pub(crate) fn serve_connection(stream: UnixStream, daemon: &Arc<DaemonState>) {
     if let Err(error) = stream.set_write_timeout(Some(WRITE_TIMEOUT)) {
         tracing::warn!(%error, "cannot set a write timeout");
         return;
     }
     let peer = belay_ipc::same_user::peer_pid(&stream);
-    let mut stream = MeteredStream::new(stream, shared);
+    let mut stream = MeteredStream::new(stream, daemon);
     let mut lines = LineReader::new(MAX_LINE_BYTES);
     let mut out = Vec::new();
     loop {
         let next = match lines.next(&mut stream) {
             Ok(Some(Line::Complete(line))) => {
-                shared.lifecycle.mark_active();
-                ops::handle_line(shared, peer, line, &mut out)
+                daemon.lifecycle.mark_active();
+                ops::handle_line(daemon, peer, line, &mut out)
             }
             Ok(Some(Line::TooLong)) => {
                 let message = format!("the line is longer than {MAX_LINE_BYTES} bytes");
@@ -48,7 +48,7 @@ pub(crate) fn serve_connection(stream: UnixStream, shared: &Arc<DaemonState>) {
             }
         };
         if let AfterReply::AwaitAnswer(id) = next {
-            return tickets::respond_when_answered(shared, stream.into_inner(), id);
+            return tickets::respond_when_answered(daemon, stream.into_inner(), id);
         }
         if let Err(error) = stream.get_mut().write_all(&out) {
             tracing::debug!(%error, "response not delivered");
@@ -63,9 +63,9 @@ pub(crate) fn serve_connection(stream: UnixStream, shared: &Arc<DaemonState>) {
         }
         match next {
             AfterReply::Line | AfterReply::AwaitAnswer(_) => {}
-            AfterReply::Stop => shared.lifecycle.shutdown.set("stop requested"),
+            AfterReply::Stop => daemon.lifecycle.shutdown.set("stop requested"),
             AfterReply::Follow(what) => {
-                ops::stream_events(shared, stream.get_mut(), &what);
+                ops::stream_events(daemon, stream.get_mut(), &what);
                 return;
             }
         }

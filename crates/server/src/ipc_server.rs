@@ -61,7 +61,7 @@ impl BoundSocket {
 /// The worker threads.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
-    shared: Arc<DaemonState>,
+    daemon: Arc<DaemonState>,
     socket: Mutex<BoundSocket>,
     /// Closing one end wakes the thread that waits for a connection.
     wakeup: (UnixStream, UnixStream),
@@ -78,9 +78,9 @@ struct OpenStreams {
 }
 
 impl WorkerPool {
-    pub(crate) fn start(socket: BoundSocket, shared: Arc<DaemonState>) -> io::Result<Arc<Self>> {
+    pub(crate) fn start(socket: BoundSocket, daemon: Arc<DaemonState>) -> io::Result<Arc<Self>> {
         let pool = Arc::new(Self {
-            shared,
+            daemon,
             socket: Mutex::new(socket),
             wakeup: UnixStream::pair()?,
             idle: AtomicUsize::new(0),
@@ -134,7 +134,7 @@ impl WorkerPool {
     fn next_connection(&self) -> Option<UnixStream> {
         let socket = lock(&self.socket);
         loop {
-            if self.shared.lifecycle.shutdown.is_set() {
+            if self.daemon.lifecycle.shutdown.is_set() {
                 return None;
             }
             let mut waits = [PollFd::new(&socket.listener, PollFlags::IN), PollFd::new(&self.wakeup.0, PollFlags::IN)];
@@ -142,7 +142,7 @@ impl WorkerPool {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => {
                     tracing::error!(%error, "cannot poll the socket");
-                    self.shared.lifecycle.shutdown.set("the socket failed");
+                    self.daemon.lifecycle.shutdown.set("the socket failed");
                     return None;
                 }
             }
@@ -153,7 +153,7 @@ impl WorkerPool {
                 Err(error) => {
                     // Out of file descriptors: wait for a connection to close instead of spinning.
                     tracing::warn!(%error, "cannot accept a connection");
-                    self.shared.lifecycle.shutdown.wait_for(Duration::from_millis(50));
+                    self.daemon.lifecycle.shutdown.wait_for(Duration::from_millis(50));
                 }
             }
         }
@@ -182,12 +182,12 @@ impl WorkerPool {
             };
             number
         };
-        self.shared.lifecycle.connections.fetch_add(1, Ordering::Relaxed);
+        self.daemon.lifecycle.connections.fetch_add(1, Ordering::Relaxed);
         // Registered before this check, so either `drain` sees the stream or this thread sees the shutdown.
-        if !self.shared.lifecycle.shutdown.is_set() {
-            ipc_connection::serve_connection(stream, &self.shared);
+        if !self.daemon.lifecycle.shutdown.is_set() {
+            ipc_connection::serve_connection(stream, &self.daemon);
         }
-        self.shared.lifecycle.connections.fetch_sub(1, Ordering::Relaxed);
+        self.daemon.lifecycle.connections.fetch_sub(1, Ordering::Relaxed);
         lock(&self.streams).open.remove(&number);
     }
 

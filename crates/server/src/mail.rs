@@ -2,7 +2,7 @@
 //! were read.
 //!
 //! A hook waits while this decides, so it only looks into memory and opens a ticket. What is journalled is journalled by
-//! the thread of the [`MailCarrier`], before the ticket is answered.
+//! the thread of the [`MailWorker`], before the ticket is answered.
 
 #[cfg(test)]
 mod tests;
@@ -49,13 +49,13 @@ pub(crate) struct Mail {
     tasks: Sender<Delivery>,
     /// How many tickets were opened.
     offers: AtomicU64,
-    /// Until the carrier starts.
+    /// Until the worker starts.
     received: Mutex<Option<Receiver<Delivery>>>,
     /// Delivered messages after which a person took over: what the agent does then proves nothing.
     overtaken: Mutex<HashSet<MessageId>>,
 }
 
-/// What the carrier journals, in this order.
+/// What the worker journals, in this order.
 #[derive(Debug)]
 enum Delivery {
     /// A hook waits with a ticket.
@@ -89,13 +89,13 @@ impl Mail {
     }
 
     /// Journals deliveries and answers their hooks. There is one.
-    pub(crate) fn carrier(&self, tickets: &Arc<Tickets>) -> Option<MailCarrier> {
+    pub(crate) fn worker(&self, tickets: &Arc<Tickets>) -> Option<MailWorker> {
         let (mailbox, received) = (self.mailbox.clone()?, lock(&self.received).take()?);
-        Some(MailCarrier { mailbox, received, tickets: Arc::clone(tickets), taken: HashMap::new() })
+        Some(MailWorker { mailbox, received, tickets: Arc::clone(tickets), taken: HashMap::new() })
     }
 
     /// A ticket for a hook whose session has a message that may be read now.
-    pub(crate) fn offer(&self, shared: &DaemonState, offer: &HookOffer) -> Option<HookTicket> {
+    pub(crate) fn offer(&self, daemon: &DaemonState, offer: &HookOffer) -> Option<HookTicket> {
         let way = match offer.point {
             HookPoint::AfterTool => Way::AfterTool,
             HookPoint::TurnEnd => Way::TurnEnd,
@@ -103,7 +103,7 @@ impl Mail {
         };
         let (mail, now) = (self.mailbox.as_ref()?.mail(), now());
         let message = mail.next(&offer.session, way, &offer.hook, now)?;
-        if !may_read(shared, &offer.session) {
+        if !may_read(daemon, &offer.session) {
             return None;
         }
         let text = message.delivered_text();
@@ -112,7 +112,7 @@ impl Mail {
             Way::TurnEnd => HookReply { continuation: Some(&text), ..HookReply::ALLOW },
         });
         let cwd = offer.cwd.as_deref().map(Path::new);
-        let timeout = installed_timeout(&shared.config.paths, &offer.session.agent, offer.event, cwd);
+        let timeout = installed_timeout(&daemon.config.paths, &offer.session.agent, offer.event, cwd);
         let waited = now.saturating_since(offer.at);
         let wait = timeout.saturating_sub(TIMEOUT_MARGIN).saturating_sub(waited).min(MAX_WAIT);
         // An agent that takes no text here does not wait for one.
@@ -123,7 +123,7 @@ impl Mail {
         // A hook that repeats its call gets another ticket: an answer to the lost one must not reach it as well.
         let ticket = format!("mail-{hook}-{}", self.offers.fetch_add(1, Ordering::Relaxed));
         let (tasks, of) = (self.tasks.clone(), ticket.clone());
-        let opened = shared.tickets.open(&ticket, now + wait, now, move |end| {
+        let opened = daemon.tickets.open(&ticket, now + wait, now, move |end| {
             // At shutdown nobody journals it; the fate of the message is open then.
             let _ = tasks.send(Delivery::Ended { ticket: of, end });
         })?;
@@ -175,11 +175,11 @@ impl Mail {
 }
 
 /// Whether the session can act on a text: nobody holds it, and its account is not limited.
-fn may_read(shared: &DaemonState, session: &SessionKey) -> bool {
-    let row = shared.readers.get().and_then(|store| store.session(session));
+fn may_read(daemon: &DaemonState, session: &SessionKey) -> bool {
+    let row = daemon.readers.get().and_then(|store| store.session(session));
     let is_limited =
         row.is_ok_and(|row| row.is_some_and(|row| matches!(row.details.phase.phase, Phase::Limited { .. })));
-    !is_limited && !is_held(&shared.decisions.committer, session)
+    !is_limited && !is_held(&daemon.decisions.committer, session)
 }
 
 /// What an event tells about a message that was delivered before.
@@ -232,7 +232,7 @@ impl LogSubscriber for MailProofs {
 
 /// Journals deliveries and answers tickets, on a thread of its own.
 #[derive(Debug)]
-pub(crate) struct MailCarrier {
+pub(crate) struct MailWorker {
     mailbox: Arc<Mailbox>,
     received: Receiver<Delivery>,
     tickets: Arc<Tickets>,
@@ -240,23 +240,23 @@ pub(crate) struct MailCarrier {
     taken: HashMap<String, MessageId>,
 }
 
-impl MailCarrier {
+impl MailWorker {
     /// How often it is checked whether the process ends.
     const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-    /// Carries deliveries out until the process ends and none is left.
+    /// Handles deliveries until the process ends and none is left.
     pub(crate) fn run(mut self, has_ended: impl Fn() -> bool) {
         use std::sync::mpsc::RecvTimeoutError;
         loop {
             match self.received.recv_timeout(Self::CHECK_INTERVAL) {
-                Ok(delivery) => self.carry(delivery),
+                Ok(delivery) => self.handle(delivery),
                 Err(RecvTimeoutError::Timeout) if !has_ended() => {}
                 Err(_) => return,
             }
         }
     }
 
-    fn carry(&mut self, delivery: Delivery) {
+    fn handle(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Offered { id, way, hook, ticket, stdout } => {
                 if !self.mailbox.take(&id, way, &hook, now()) {

@@ -59,17 +59,17 @@ impl NeedWatcher {
     }
 
     /// Enqueues a message about each new need.
-    pub(crate) fn enqueue_new(&mut self, shared: &DaemonState, outbox: &dyn Outbox) -> belay_store::Result<()> {
-        let changes = &shared.need_changes;
+    pub(crate) fn enqueue_new(&mut self, daemon: &DaemonState, outbox: &dyn Outbox) -> belay_store::Result<()> {
+        let changes = &daemon.need_changes;
         let noted = changes.noted.load(Ordering::Acquire);
-        if !changes.are_pending() || !shared.reviews.has_started() {
+        if !changes.are_pending() || !daemon.reviews.has_started() {
             return Ok(());
         }
-        let tasks = reviews::all(shared);
+        let tasks = reviews::all(daemon);
         let mut needs: Vec<Need> =
             tasks.iter().filter(|task| !task.follows_decision()).filter_map(|task| task.need()).collect();
         needs.sort_by_key(|need| need.since);
-        let (now, base) = (now(), shared.runs.listeners.url());
+        let (now, base) = (now(), daemon.runs.listeners.url());
         let is_new = |need: &&Need| now.saturating_since(need.since) < self.max_age && !self.seen.contains(&need.key());
         let new: Vec<&Need> = needs.iter().filter(is_new).collect();
         if !new.is_empty() {

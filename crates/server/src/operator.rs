@@ -12,39 +12,39 @@ use crate::state::DaemonState;
 
 /// Records a decision. Commands of Belay have checked their caller and say who it is; for other programs, this does both.
 pub(crate) fn decide(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     peer: Option<u32>,
     mut request: DecideRequest,
 ) -> Result<EventOutcome, ErrorBody> {
     if let Some(peer) = peer.filter(|_| request.caller.is_none()) {
-        let chain = ProcessChain::of_process(peer, &shared.config.env);
-        if requires_person(shared, &request) {
+        let chain = ProcessChain::of_process(peer, &daemon.config.env);
+        if requires_person(daemon, &request) {
             refuse_agent(&chain)?;
         }
         request.caller = Some(Box::new(chain.to_caller()));
     }
-    intake::decide(&shared.decisions.committer, &request)
+    intake::decide(&daemon.decisions.committer, &request)
 }
 
 /// Whether an agent may not make this decision: it lifts or weakens supervision, or takes a held session out of sight.
-fn requires_person(shared: &DaemonState, request: &DecideRequest) -> bool {
+fn requires_person(daemon: &DaemonState, request: &DecideRequest) -> bool {
     match request.decision {
         OperatorDecision::Pause | OperatorDecision::Note => false,
         OperatorDecision::Acknowledge | OperatorDecision::Archive | OperatorDecision::MarkSeen => {
-            shared.decisions.holds.get(&request.session) >= HoldState::Held
+            daemon.decisions.holds.get(&request.session) >= HoldState::Held
         }
         _ => true,
     }
 }
 
 /// A link that logs one browser in. Whoever asked for it is recorded with the login.
-pub(crate) fn login_link(shared: &DaemonState, peer: Option<u32>) -> Result<LoginLinkResponse, ErrorBody> {
-    let chain = peer.map(|peer| ProcessChain::of_process(peer, &shared.config.env));
+pub(crate) fn login_link(daemon: &DaemonState, peer: Option<u32>) -> Result<LoginLinkResponse, ErrorBody> {
+    let chain = peer.map(|peer| ProcessChain::of_process(peer, &daemon.config.env));
     if let Some(chain) = &chain {
         refuse_agent(chain)?;
     }
     let asked_by = chain.map_or_else(|| "an unknown process".to_owned(), |chain| chain.describe().to_string());
-    let link = shared.login_link(asked_by).map_err(|error| ErrorBody::new(ErrorCode::Internal, error.to_string()))?;
+    let link = daemon.login_link(asked_by).map_err(|error| ErrorBody::new(ErrorCode::Internal, error.to_string()))?;
     let url = link.ok_or_else(|| {
         ErrorBody::new(ErrorCode::Refused, "the resident process does not serve HTTP").hint("run `belay open`")
     })?;

@@ -44,7 +44,7 @@ pub(crate) enum AfterReply {
 }
 
 /// Handles one request line of the process `peer` and writes the response to `out`.
-pub(crate) fn handle_line(shared: &DaemonState, peer: Option<u32>, line: &[u8], out: &mut Vec<u8>) -> AfterReply {
+pub(crate) fn handle_line(daemon: &DaemonState, peer: Option<u32>, line: &[u8], out: &mut Vec<u8>) -> AfterReply {
     let (id, operation) = match parse_request(line, crate::VERSION) {
         Ok(request) => request,
         Err(error) => {
@@ -60,44 +60,44 @@ pub(crate) fn handle_line(shared: &DaemonState, peer: Option<u32>, line: &[u8], 
     };
     let result = match operation {
         Operation::Ping {} | Operation::Stop {} => accept(out, id, &ping_response()),
-        Operation::Status(request) => accept(out, id, &shared.status(request.token)),
-        Operation::Observe(request) => accept(out, id, &observe(shared, &request)),
-        Operation::Approvals(_) => accept(out, id, &shared.approvals.pending()),
+        Operation::Status(request) => accept(out, id, &daemon.status(request.token)),
+        Operation::Observe(request) => accept(out, id, &observe(daemon, &request)),
+        Operation::Approvals(_) => accept(out, id, &daemon.approvals.pending()),
         Operation::Answer(request) => {
-            approvals::answer(shared, &request).and_then(|response| accept(out, id, &response))
+            approvals::answer(daemon, &request).and_then(|response| accept(out, id, &response))
         }
         // The task that waits responds.
         Operation::AwaitAnswer(_) => Ok(()),
         Operation::Decide(request) => {
-            operator::decide(shared, peer, request).and_then(|outcome| accept(out, id, &outcome))
+            operator::decide(daemon, peer, request).and_then(|outcome| accept(out, id, &outcome))
         }
-        Operation::Hook(request) => accept(out, id, &handle_hook(shared, &request)),
+        Operation::Hook(request) => accept(out, id, &handle_hook(daemon, &request)),
         Operation::Run(request) => {
-            proxy_service::handle_run(shared, &request).and_then(|response| accept(out, id, &response))
+            proxy_service::handle_run(daemon, &request).and_then(|response| accept(out, id, &response))
         }
-        Operation::Listen(request) => listen(shared, &request).and_then(|response| accept(out, id, &response)),
-        Operation::LoginLink {} => operator::login_link(shared, peer).and_then(|response| accept(out, id, &response)),
-        Operation::RevokeLogins {} => accept(out, id, &RevokeLoginsResponse { revoked: shared.logins.revoke_all() }),
-        Operation::Resolve(request) => read(shared, out, id, &request),
-        Operation::Sessions(request) => read(shared, out, id, &request),
-        Operation::Session(request) => read(shared, out, id, &request),
-        Operation::Incidents(request) => read(shared, out, id, &request),
-        Operation::Findings(request) => read(shared, out, id, &request),
-        Operation::Finding(request) => read(shared, out, id, &request),
-        Operation::Notes(request) => read(shared, out, id, &request),
-        Operation::Tombstones(request) => read(shared, out, id, &request),
-        Operation::ShortNames(request) => read(shared, out, id, &request),
-        Operation::Totals(request) => read(shared, out, id, &request),
-        Operation::Overview(request) => overview(shared, &request).and_then(|view| accept(out, id, &view)),
-        Operation::SessionPage(request) => read(shared, out, id, &request),
+        Operation::Listen(request) => listen(daemon, &request).and_then(|response| accept(out, id, &response)),
+        Operation::LoginLink {} => operator::login_link(daemon, peer).and_then(|response| accept(out, id, &response)),
+        Operation::RevokeLogins {} => accept(out, id, &RevokeLoginsResponse { revoked: daemon.logins.revoke_all() }),
+        Operation::Resolve(request) => read(daemon, out, id, &request),
+        Operation::Sessions(request) => read(daemon, out, id, &request),
+        Operation::Session(request) => read(daemon, out, id, &request),
+        Operation::Incidents(request) => read(daemon, out, id, &request),
+        Operation::Findings(request) => read(daemon, out, id, &request),
+        Operation::Finding(request) => read(daemon, out, id, &request),
+        Operation::Notes(request) => read(daemon, out, id, &request),
+        Operation::Tombstones(request) => read(daemon, out, id, &request),
+        Operation::ShortNames(request) => read(daemon, out, id, &request),
+        Operation::Totals(request) => read(daemon, out, id, &request),
+        Operation::Overview(request) => overview(daemon, &request).and_then(|view| accept(out, id, &view)),
+        Operation::SessionPage(request) => read(daemon, out, id, &request),
         Operation::FileReview(request) => {
-            reviews::file_from_shell(shared, &request).and_then(|task| accept(out, id, &task))
+            reviews::file_from_shell(daemon, &request).and_then(|task| accept(out, id, &task))
         }
-        Operation::DecideReview(request) => reviews::decide(shared, &request).and_then(|task| accept(out, id, &task)),
-        Operation::LandReview(request) => reviews::land(shared, &request).and_then(|landed| accept(out, id, &landed)),
-        Operation::Reviews(request) => reviews::list(shared, &request).and_then(|list| accept(out, id, &list)),
-        Operation::Review(request) => reviews::view(shared, &request).and_then(|task| accept(out, id, &task)),
-        Operation::PauseReviews(request) => reviews::pause(shared, request).and_then(|list| accept(out, id, &list)),
+        Operation::DecideReview(request) => reviews::decide(daemon, &request).and_then(|task| accept(out, id, &task)),
+        Operation::LandReview(request) => reviews::land(daemon, &request).and_then(|landed| accept(out, id, &landed)),
+        Operation::Reviews(request) => reviews::list(daemon, &request).and_then(|list| accept(out, id, &list)),
+        Operation::Review(request) => reviews::view(daemon, &request).and_then(|task| accept(out, id, &task)),
+        Operation::PauseReviews(request) => reviews::pause(daemon, request).and_then(|list| accept(out, id, &list)),
         Operation::Subscribe(_) => accept(out, id, &SubscribeResponse { subscribed: true }),
     };
     match result {
@@ -117,22 +117,22 @@ fn accept<T: Serialize>(out: &mut Vec<u8>, id: Option<&RawValue>, body: &T) -> R
 }
 
 fn read<R: StoreRead>(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     out: &mut Vec<u8>,
     id: Option<&RawValue>,
     request: &R,
 ) -> Result<(), ErrorBody> {
-    let store = shared.readers.get().map_err(|error| store_error_to_ipc(&error))?;
+    let store = daemon.readers.get().map_err(|error| store_error_to_ipc(&error))?;
     let response = request.run(Some(&*store)).map_err(|error| store_error_to_ipc(&error))?;
     accept(out, id, &response)
 }
 
-fn overview(shared: &DaemonState, request: &OverviewRequest) -> Result<OverviewView, ErrorBody> {
-    let store = shared.readers.get();
+fn overview(daemon: &DaemonState, request: &OverviewRequest) -> Result<OverviewView, ErrorBody> {
+    let store = daemon.readers.get();
     let view = store.and_then(|store| request.run(Some(&*store)));
     let mut view = view.map_err(|error| store_error_to_ipc(&error))?;
-    view.today.quotas = shared.limits.view(belay_clock::now());
-    view.reviews = reviews::for_overview(shared);
+    view.today.quotas = daemon.limits.view(belay_clock::now());
+    view.reviews = reviews::for_overview(daemon);
     Ok(view)
 }
 
@@ -145,16 +145,16 @@ pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &Er
     out.push(b'\n');
 }
 
-fn handle_hook(shared: &DaemonState, request: &HookRequest) -> HookResponse {
-    let foreign = is_of_another_run(shared, request).then(|| HookRequest { run: None, ..request.clone() });
+fn handle_hook(daemon: &DaemonState, request: &HookRequest) -> HookResponse {
+    let foreign = is_of_another_run(daemon, request).then(|| HookRequest { run: None, ..request.clone() });
     let request = foreign.as_ref().unwrap_or(request);
-    belay_hooks::handle_hook(&shared.hook_state, &shared.decisions.committer, request, shared)
+    belay_hooks::handle_hook(&daemon.hook_state, &daemon.decisions.committer, request, daemon)
 }
 
 /// Whether a hook names a run with settings of its own, but is not below it. The key of a run is not a secret: a
 /// repository that sets it for another agent would choose that agent's settings.
-fn is_of_another_run(shared: &DaemonState, request: &HookRequest) -> bool {
-    let process = request.run.as_deref().and_then(|run| shared.runs.pending_decisions.process_with_settings(run));
+fn is_of_another_run(daemon: &DaemonState, request: &HookRequest) -> bool {
+    let process = request.run.as_deref().and_then(|run| daemon.runs.pending_decisions.process_with_settings(run));
     process.is_some_and(|process| {
         let chain = request.pid.map(|pid| ProcessChain::of_process(pid, &EnvSnapshot::default()));
         !chain.is_some_and(|chain| chain.processes.iter().any(|above| above.pid == process))
@@ -183,8 +183,8 @@ impl HookHost for DaemonState {
     }
 }
 
-fn listen(shared: &DaemonState, request: &ListenRequest) -> Result<ListenResponse, ErrorBody> {
-    let listeners = &shared.runs.listeners;
+fn listen(daemon: &DaemonState, request: &ListenRequest) -> Result<ListenResponse, ErrorBody> {
+    let listeners = &daemon.runs.listeners;
     let (listener, opened) = listeners.open(request.address, request.tls.as_ref()).map_err(|error| {
         let address = request.address.unwrap_or_else(|| listeners.configured());
         ErrorBody::new(ErrorCode::Refused, format!("cannot listen on {address}: {error}"))
@@ -192,7 +192,7 @@ fn listen(shared: &DaemonState, request: &ListenRequest) -> Result<ListenRespons
             .hint(error.hint())
     })?;
     if request.keep_running {
-        shared.lifecycle.disable_idle_exit();
+        daemon.lifecycle.disable_idle_exit();
     }
     let OpenListener { url, fingerprint, .. } = listener;
     Ok(ListenResponse { pid: std::process::id(), url, opened, fingerprint })
@@ -202,16 +202,16 @@ fn ping_response() -> PingResponse {
     PingResponse { pid: std::process::id(), version: crate::VERSION.to_owned(), protocol: PROTOCOL_VERSION }
 }
 
-fn observe(shared: &DaemonState, request: &ObserveRequest) -> ObserveResponse {
-    shared.throttle.admit(request.events.len());
+fn observe(daemon: &DaemonState, request: &ObserveRequest) -> ObserveResponse {
+    daemon.throttle.admit(request.events.len());
     // Only the owner can open the socket.
     let events = request.events.iter().map(|event| event.get().as_bytes());
-    ObserveResponse { answers: intake::observe_json(&shared.decisions.committer, events, Authority::Owner) }
+    ObserveResponse { answers: intake::observe_json(&daemon.decisions.committer, events, Authority::Owner) }
 }
 
 /// Streams events of the log until the client disconnects or the process shuts down.
-pub(crate) fn stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) {
-    if let Err(refusal) = try_stream_events(shared, stream, what) {
+pub(crate) fn stream_events(daemon: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) {
+    if let Err(refusal) = try_stream_events(daemon, stream, what) {
         let mut out = Vec::new();
         write_error(&mut out, None, &refusal);
         // The client may have disconnected.
@@ -219,8 +219,8 @@ pub(crate) fn stream_events(shared: &DaemonState, stream: &mut UnixStream, what:
     }
 }
 
-fn try_stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) -> Result<(), ErrorBody> {
-    let store = shared.readers.get().map_err(|error| store_error_to_ipc(&error))?;
+fn try_stream_events(daemon: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) -> Result<(), ErrorBody> {
+    let store = daemon.readers.get().map_err(|error| store_error_to_ipc(&error))?;
     let mut query = EventQuery { session: what.session.clone(), kinds: what.kinds.clone(), ..EventQuery::default() };
     query.after = what.after;
     if query.after.is_none() {
@@ -230,7 +230,7 @@ fn try_stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &Subsc
     }
     let mut seen = 0;
     let mut out = Vec::new();
-    while !shared.lifecycle.shutdown.is_set() {
+    while !daemon.lifecycle.shutdown.is_set() {
         let rows = store.events(&query).map_err(|error| store_error_to_ipc(&error))?;
         for row in &rows {
             query.after = Some(position(what, row));
@@ -243,11 +243,11 @@ fn try_stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &Subsc
             }
         }
         if rows.is_empty() {
-            shared.lifecycle.mark_active();
+            daemon.lifecycle.mark_active();
             if is_disconnected(stream) {
                 return Ok(());
             }
-            seen = shared.decisions.committer.commits().wait(seen, POLL_INTERVAL);
+            seen = daemon.decisions.committer.commits().wait(seen, POLL_INTERVAL);
         }
     }
     Ok(())

@@ -65,13 +65,13 @@ impl PendingRunDecisions {
     }
 
     /// Applies the decisions of runs whose session is known by now.
-    pub(crate) fn apply_known(&self, shared: &DaemonState, session_of: impl Fn(&str) -> Option<SessionKey>) {
+    pub(crate) fn apply_known(&self, daemon: &DaemonState, session_of: impl Fn(&str) -> Option<SessionKey>) {
         if !self.is_pending.load(Ordering::Acquire) {
             return;
         }
         self.update(|runs| {
             runs.retain_mut(|pending| match session_of(&pending.run) {
-                Some(session) => pending.apply(shared, &session) == Applied::InPart,
+                Some(session) => pending.apply(daemon, &session) == Applied::InPart,
                 None => true,
             });
         });
@@ -93,12 +93,12 @@ enum Applied {
 
 impl PendingRun {
     /// Fails in part if the session is not stored yet; its next event triggers another attempt.
-    fn apply(&mut self, shared: &DaemonState, session: &SessionKey) -> Applied {
+    fn apply(&mut self, daemon: &DaemonState, session: &SessionKey) -> Applied {
         let by = self.by.clone();
         let decide = |decision: &OperatorDecision| {
             let note = "set by belay run".to_owned();
             let decide = DecideRequest::new(session.clone(), decision.clone()).note(note).by(by.clone());
-            intake::decide(&shared.decisions.committer, &decide).is_ok()
+            intake::decide(&daemon.decisions.committer, &decide).is_ok()
         };
         if self.budget.iter().all(decide) {
             self.budget.clear();

@@ -140,48 +140,48 @@ impl Supervisor for EngineSupervisor {
 }
 
 /// Binds a run to its session, as reported by a hook, possibly before the first request.
-pub(crate) fn bind_run_session(shared: &DaemonState, run: &str, session: &SessionKey) {
-    if let Some(relay) = shared.runs.relay() {
+pub(crate) fn bind_run_session(daemon: &DaemonState, run: &str, session: &SessionKey) {
+    if let Some(relay) = daemon.runs.relay() {
         relay.bind_run_session(run, session);
     }
-    apply_pending_decisions(shared);
+    apply_pending_decisions(daemon);
 }
 
-fn apply_pending_decisions(shared: &DaemonState) {
-    let relay = || shared.runs.relay();
-    shared.runs.pending_decisions.apply_known(shared, |run| relay()?.run_session(run));
+fn apply_pending_decisions(daemon: &DaemonState) {
+    let relay = || daemon.runs.relay();
+    daemon.runs.pending_decisions.apply_known(daemon, |run| relay()?.run_session(run));
 }
 
 /// Starts or ends a run, or returns its state.
-pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunResponse, ErrorBody> {
-    let relay = shared.runs.relay();
+pub(crate) fn handle_run(daemon: &DaemonState, ask: &RunRequest) -> Result<RunResponse, ErrorBody> {
+    let relay = daemon.runs.relay();
     let relay = relay.ok_or_else(|| ErrorBody::new(ErrorCode::Busy, "the resident process is shutting down"))?;
     if ask.begins {
-        let begun = shared.runs.store.register(&relay, &ask.run, &ask.upstreams);
+        let begun = daemon.runs.store.register(&relay, &ask.run, &ask.upstreams);
         begun.map_err(|bad| ErrorBody::new(ErrorCode::Refused, bad.to_string()))?;
         if let Some(session) = &ask.session {
             relay.bind_run_session(&ask.run, session);
         }
-        shared.runs.pending_decisions.register(ask);
-        apply_pending_decisions(shared);
+        daemon.runs.pending_decisions.register(ask);
+        apply_pending_decisions(daemon);
         if ask.proxied {
             let opened = match ask.at {
-                Some(address) => shared.runs.listeners.ensure_at(address),
-                None => shared.runs.listeners.ensure_loopback(),
+                Some(address) => daemon.runs.listeners.ensure_at(address),
+                None => daemon.runs.listeners.ensure_loopback(),
             };
             let url = opened.map_err(|error| {
                 ErrorBody::new(ErrorCode::Internal, format!("cannot open a listener for the proxy: {error}"))
             })?;
             let address = url.trim_start_matches("http://").trim_end_matches('/').parse().ok();
-            shared.runs.store.set_address(&ask.run, address, ask.session.clone());
+            daemon.runs.store.set_address(&ask.run, address, ask.session.clone());
         }
     }
     if (ask.drains || ask.ends) && !relay.drain_run(&ask.run, RUN_DRAIN_TIMEOUT) {
         tracing::warn!(run = ask.run, "a request of the run is still open");
     }
     if ask.ends {
-        shared.runs.store.end(&relay, &ask.run);
-        shared.runs.pending_decisions.end(&ask.run);
+        daemon.runs.store.end(&relay, &ask.run);
+        daemon.runs.pending_decisions.end(&ask.run);
     }
-    Ok(RunResponse { url: shared.runs.listeners.loopback_url(), session: relay.run_session(&ask.run) })
+    Ok(RunResponse { url: daemon.runs.listeners.loopback_url(), session: relay.run_session(&ask.run) })
 }

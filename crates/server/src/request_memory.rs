@@ -65,7 +65,7 @@ impl Drop for LargeRequestPermit<'_> {
 #[derive(Debug)]
 pub(crate) struct MeteredStream<'a> {
     stream: UnixStream,
-    shared: &'a DaemonState,
+    daemon: &'a DaemonState,
     /// Bytes of the current request.
     read: usize,
     large: Option<LargeRequest<'a>>,
@@ -79,8 +79,8 @@ struct LargeRequest<'a> {
 }
 
 impl<'a> MeteredStream<'a> {
-    pub(crate) fn new(stream: UnixStream, shared: &'a DaemonState) -> Self {
-        Self { stream, shared, read: 0, large: None }
+    pub(crate) fn new(stream: UnixStream, daemon: &'a DaemonState) -> Self {
+        Self { stream, daemon, read: 0, large: None }
     }
 
     /// Releases the memory of the request, which has been handled.
@@ -105,8 +105,8 @@ impl<'a> MeteredStream<'a> {
             return Ok(());
         }
         if self.large.is_none() {
-            let permit = self.shared.large_requests.acquire();
-            let charge = self.shared.runs.relay().map(|relay| relay.new_memory_charge());
+            let permit = self.daemon.large_requests.acquire();
+            let charge = self.daemon.runs.relay().map(|relay| relay.new_memory_charge());
             self.large = Some(LargeRequest { charge, _permit: permit });
             self.stream.set_read_timeout(Some(READ_TIMEOUT))?;
         }

@@ -28,13 +28,13 @@ pub(crate) struct Reviews(OnceLock<Result<Runner, String>>);
 
 impl Reviews {
     /// Continues unfinished tasks.
-    pub(crate) fn start(shared: &Arc<DaemonState>) {
-        let host = Arc::new(ResidentHost(Arc::downgrade(shared)));
-        let runner = Runner::start(&shared.config.paths, host, Arc::clone(&shared.resources)).map_err(|error| {
+    pub(crate) fn start(daemon: &Arc<DaemonState>) {
+        let host = Arc::new(ResidentHost(Arc::downgrade(daemon)));
+        let runner = Runner::start(&daemon.config.paths, host, Arc::clone(&daemon.resources)).map_err(|error| {
             tracing::error!(%error, "cannot start the runner of review tasks");
             format!("cannot start the runner of review tasks: {error}")
         });
-        let _ = shared.reviews.0.set(runner);
+        let _ = daemon.reviews.0.set(runner);
     }
 
     /// The socket is served a moment before the runner starts. A request that comes first waits for it: it is usually
@@ -66,29 +66,29 @@ struct ResidentHost(Weak<DaemonState>);
 
 impl DriverHost for ResidentHost {
     fn config(&self) -> Result<Config, String> {
-        let shared = self.0.upgrade().ok_or("the resident process is stopping")?;
-        user_config(&shared)
+        let daemon = self.0.upgrade().ok_or("the resident process is stopping")?;
+        user_config(&daemon)
     }
 
     fn task_changed(&self, task: &Subject) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.lifecycle.mark_active();
-            shared.need_changes.note();
-            shared.live.notify_about(&task.key(), "review");
+        if let Some(daemon) = self.0.upgrade() {
+            daemon.lifecycle.mark_active();
+            daemon.need_changes.note();
+            daemon.live.notify_about(&task.key(), "review");
         }
     }
 
     fn is_held(&self, session: &str) -> bool {
-        let Some(shared) = self.0.upgrade() else { return true };
+        let Some(daemon) = self.0.upgrade() else { return true };
         let Some(key) = SessionKey::parse(session) else { return false };
         // If the store does not answer, nothing goes on.
-        let Ok(row) = shared.readers.get().and_then(|store| store.session(&key)) else { return true };
+        let Ok(row) = daemon.readers.get().and_then(|store| store.session(&key)) else { return true };
         row.is_some_and(|row| row.state.is_paused())
     }
 
     fn session_spend(&self, session: &str) -> Option<Spend> {
-        let (shared, key) = (self.0.upgrade()?, SessionKey::parse(session)?);
-        let row = shared.readers.get().ok()?.session(&key).ok()??;
+        let (daemon, key) = (self.0.upgrade()?, SessionKey::parse(session)?);
+        let row = daemon.readers.get().ok()?.session(&key).ok()??;
         let all = [row.details.spent, row.descendants];
         // A model without a price is charged as `belay run` does.
         let micros = all.iter().map(|spent| spent.cost_micros.saturating_add(spent.unpriced_micros)).sum();
@@ -98,14 +98,14 @@ impl DriverHost for ResidentHost {
     }
 
     fn has_live_session(&self, dir: &Path) -> bool {
-        let Some(shared) = self.0.upgrade() else { return true };
+        let Some(daemon) = self.0.upgrade() else { return true };
         let query = SessionQuery {
             states: vec!["active".to_owned(), "paused".to_owned()],
             limit: MAX_SEEN_SESSIONS,
             ..SessionQuery::default()
         };
         // If the store does not answer, the directory stays.
-        let Ok(page) = shared.readers.get().and_then(|store| store.sessions(&query)) else { return true };
+        let Ok(page) = daemon.readers.get().and_then(|store| store.sessions(&query)) else { return true };
         page.rows.iter().any(|row| {
             let facts = &row.details.facts;
             // A session that was paused before it ended stays paused.
@@ -115,8 +115,8 @@ impl DriverHost for ResidentHost {
 }
 
 /// The user's configuration, read again. Projects have no say in it.
-fn user_config(shared: &DaemonState) -> Result<Config, String> {
-    let source = &shared.config;
+fn user_config(daemon: &DaemonState) -> Result<Config, String> {
+    let source = &daemon.config;
     let loader = Loader::new(&source.paths, &source.env).strictness(Strictness::Lenient);
     let loader = source.flags.iter().fold(loader, |loader, (flag, key, value)| loader.flag(flag, key, value));
     loader.load().map(|loaded| loaded.config).map_err(|error| error.to_string())
@@ -124,78 +124,78 @@ fn user_config(shared: &DaemonState) -> Result<Config, String> {
 
 /// Files a task from the user's own shell.
 pub(crate) fn file_from_shell(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     request: &FileReviewRequest,
 ) -> Result<ReviewSummaryView, ErrorBody> {
-    shared.reviews.runner()?.file(request, &FiledBy::Shell).map_err(to_ipc_error)
+    daemon.reviews.runner()?.file(request, &FiledBy::Shell).map_err(to_ipc_error)
 }
 
 /// Files a task over HTTP: with the environment of this process, in a project that Belay has seen.
 pub(crate) fn file_from_browser(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     request: &FileReviewRequest,
 ) -> Result<ReviewSummaryView, ErrorBody> {
-    let roots = roots(shared)?;
-    let filed_by = FiledBy::Browser { env: &shared.config.env, roots: &roots };
+    let roots = roots(daemon)?;
+    let filed_by = FiledBy::Browser { env: &daemon.config.env, roots: &roots };
     let request = FileReviewRequest { env: Vec::new(), ..request.clone() };
-    shared.reviews.runner()?.file(&request, &filed_by).map_err(to_ipc_error)
+    daemon.reviews.runner()?.file(&request, &filed_by).map_err(to_ipc_error)
 }
 
 /// Directories in which a browser may file tasks.
-pub(crate) fn roots(shared: &DaemonState) -> Result<Vec<PathBuf>, ErrorBody> {
-    let config = user_config(shared).map_err(|error| ErrorBody::new(ErrorCode::Internal, error))?;
+pub(crate) fn roots(daemon: &DaemonState) -> Result<Vec<PathBuf>, ErrorBody> {
+    let config = user_config(daemon).map_err(|error| ErrorBody::new(ErrorCode::Internal, error))?;
     if !config.review.roots.is_empty() {
         let roots = config.review.roots.iter().map(PathBuf::from);
         return Ok(roots.filter_map(|root| root.canonicalize().ok()).collect());
     }
-    Ok(seen_projects(shared))
+    Ok(seen_projects(daemon))
 }
 
 /// Rounds of a task whose author does not say, and the minutes that each may take.
-pub(crate) fn default_limits(shared: &DaemonState) -> Result<(u32, Option<u64>), ErrorBody> {
-    let config = user_config(shared).map_err(|error| ErrorBody::new(ErrorCode::Internal, error))?;
+pub(crate) fn default_limits(daemon: &DaemonState) -> Result<(u32, Option<u64>), ErrorBody> {
+    let config = user_config(daemon).map_err(|error| ErrorBody::new(ErrorCode::Internal, error))?;
     let minutes = config.review.round_timeout.get().map(|timeout| timeout.as_secs().div_ceil(60));
     Ok((config.review.rounds, minutes))
 }
 
 /// Whether a task filed in the browser finds the agent's program.
-pub(crate) fn is_installed(shared: &DaemonState, agent: &AgentSpec) -> bool {
-    let configured = user_config(shared).ok().and_then(|config| config.agent_program(agent.id));
+pub(crate) fn is_installed(daemon: &DaemonState, agent: &AgentSpec) -> bool {
+    let configured = user_config(daemon).ok().and_then(|config| config.agent_program(agent.id));
     match configured {
         Some(program) => program.is_file(),
-        None => shared.config.env.find_executable(agent.executable).is_some(),
+        None => daemon.config.env.find_executable(agent.executable).is_some(),
     }
 }
 
 /// All tasks, newest first; none if the runner could not start.
-pub(crate) fn all(shared: &DaemonState) -> Vec<ReviewSummaryView> {
+pub(crate) fn all(daemon: &DaemonState) -> Vec<ReviewSummaryView> {
     let request = ReviewsRequest { limit: Some(usize::MAX), ..ReviewsRequest::default() };
-    shared.reviews.runner().map(|runner| runner.summaries(&request).tasks).unwrap_or_default()
+    daemon.reviews.runner().map(|runner| runner.summaries(&request).tasks).unwrap_or_default()
 }
 
 /// The tasks that the overview lists.
-pub(crate) fn for_overview(shared: &DaemonState) -> Vec<ReviewSummaryView> {
-    OverviewView::listed_reviews(all(shared))
+pub(crate) fn for_overview(daemon: &DaemonState) -> Vec<ReviewSummaryView> {
+    OverviewView::listed_reviews(all(daemon))
 }
 
 /// Number of tasks that wait for a person, for the navigation of every page.
-pub(crate) fn waiting_for_person(shared: &DaemonState) -> u64 {
-    all(shared).iter().filter(|task| task.needs_person()).count() as u64
+pub(crate) fn waiting_for_person(daemon: &DaemonState) -> u64 {
+    all(daemon).iter().filter(|task| task.needs_person()).count() as u64
 }
 
 /// The projects of past sessions, newest first.
-pub(crate) fn seen_projects(shared: &DaemonState) -> Vec<PathBuf> {
+pub(crate) fn seen_projects(daemon: &DaemonState) -> Vec<PathBuf> {
     let query = SessionQuery { archived: true, limit: MAX_SEEN_SESSIONS, ..SessionQuery::default() };
-    let Ok(page) = shared.readers.get().and_then(|store| store.sessions(&query)) else { return Vec::new() };
+    let Ok(page) = daemon.readers.get().and_then(|store| store.sessions(&query)) else { return Vec::new() };
     let mut projects: Vec<PathBuf> = Vec::new();
-    let worktrees = shared.config.paths.state();
+    let worktrees = daemon.config.paths.state();
     for row in page.rows {
         let facts = row.details.facts;
         let Some(project) = facts.project.or(facts.cwd).and_then(|project| PathBuf::from(project).canonicalize().ok())
         else {
             continue;
         };
-        let holds_home = shared.config.paths.user_home().is_some_and(|home| home.starts_with(&project));
+        let holds_home = daemon.config.paths.user_home().is_some_and(|home| home.starts_with(&project));
         // Belay's own worktrees are not projects, and neither is the home directory or the whole disk.
         let is_project = !holds_home && project.parent().is_some() && !project.starts_with(worktrees);
         if is_project && !projects.contains(&project) && project.is_dir() {
@@ -205,27 +205,27 @@ pub(crate) fn seen_projects(shared: &DaemonState) -> Vec<PathBuf> {
     projects
 }
 
-pub(crate) fn decide(shared: &DaemonState, request: &DecideReviewRequest) -> Result<ReviewSummaryView, ErrorBody> {
+pub(crate) fn decide(daemon: &DaemonState, request: &DecideReviewRequest) -> Result<ReviewSummaryView, ErrorBody> {
     let by = request.by.as_deref().unwrap_or("unknown");
-    shared.reviews.runner()?.decide(&request.id, &request.decision, by).map_err(to_ipc_error)
+    daemon.reviews.runner()?.decide(&request.id, &request.decision, by).map_err(to_ipc_error)
 }
 
-pub(crate) fn land(shared: &DaemonState, request: &LandReviewRequest) -> Result<LandedView, ErrorBody> {
+pub(crate) fn land(daemon: &DaemonState, request: &LandReviewRequest) -> Result<LandedView, ErrorBody> {
     let by = request.by.as_deref().unwrap_or("unknown");
-    shared.reviews.runner()?.land(request, by).map_err(to_ipc_error)
+    daemon.reviews.runner()?.land(request, by).map_err(to_ipc_error)
 }
 
-pub(crate) fn list(shared: &DaemonState, request: &ReviewsRequest) -> Result<ReviewsView, ErrorBody> {
-    shared.reviews.runner()?.list(request).map_err(to_ipc_error)
+pub(crate) fn list(daemon: &DaemonState, request: &ReviewsRequest) -> Result<ReviewsView, ErrorBody> {
+    daemon.reviews.runner()?.list(request).map_err(to_ipc_error)
 }
 
-pub(crate) fn pause(shared: &DaemonState, request: PauseReviewsRequest) -> Result<ReviewsView, ErrorBody> {
-    shared.reviews.runner()?.set_paused(request.paused).map_err(to_ipc_error)?;
-    list(shared, &ReviewsRequest::default())
+pub(crate) fn pause(daemon: &DaemonState, request: PauseReviewsRequest) -> Result<ReviewsView, ErrorBody> {
+    daemon.reviews.runner()?.set_paused(request.paused).map_err(to_ipc_error)?;
+    list(daemon, &ReviewsRequest::default())
 }
 
-pub(crate) fn view(shared: &DaemonState, request: &ReviewRequest) -> Result<ReviewView, ErrorBody> {
-    let dir = read::resolve(&root(&shared.config.paths), &request.id).map_err(to_ipc_error)?;
+pub(crate) fn view(daemon: &DaemonState, request: &ReviewRequest) -> Result<ReviewView, ErrorBody> {
+    let dir = read::resolve(&root(&daemon.config.paths), &request.id).map_err(to_ipc_error)?;
     read::view(&dir).map_err(to_ipc_error)
 }
 

@@ -11,13 +11,13 @@ use crate::state::DaemonState;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs until shutdown.
-pub(crate) fn run(shared: &DaemonState) {
+pub(crate) fn run(daemon: &DaemonState) {
     let mut quotas = SessionFileQuotas::default();
-    while !shared.lifecycle.shutdown.wait_for(INTERVAL) {
-        shared.hook_state.poll_session_files(&shared.decisions.committer);
-        approvals::record_endings(shared);
-        quotas.poll(shared);
+    while !daemon.lifecycle.shutdown.wait_for(INTERVAL) {
+        daemon.hook_state.poll_session_files(&daemon.decisions.committer);
+        approvals::record_endings(daemon);
+        quotas.poll(daemon);
     }
-    approvals::record_endings(shared);
-    shared.limits.save();
+    approvals::record_endings(daemon);
+    daemon.limits.save();
 }

@@ -247,13 +247,13 @@ impl Drop for Waiter {
 
 /// Hands the connection of a hook over to a task that responds once the ticket is answered, or will not be. A ticket that
 /// has ended is responded to at once.
-pub(crate) fn respond_when_answered(shared: &Arc<DaemonState>, stream: UnixStream, id: String) {
-    let waiter = shared.tickets.take(&id);
-    if waiter.is_some() && shared.approvals.is_pending(&id) {
+pub(crate) fn respond_when_answered(daemon: &Arc<DaemonState>, stream: UnixStream, id: String) {
+    let waiter = daemon.tickets.take(&id);
+    if waiter.is_some() && daemon.approvals.is_pending(&id) {
         // From now on it can be answered: pages that were told about the prompt before show it without buttons.
-        shared.live.notify("approval");
+        daemon.live.notify("approval");
     }
-    shared.lifecycle.runtime.spawn(async move {
+    daemon.lifecycle.runtime.spawn(async move {
         if let Err(error) = wait_and_respond(stream, waiter).await {
             tracing::debug!(%error, id, "an answer was not delivered");
         }

@@ -46,18 +46,18 @@ struct RunningTrial {
 }
 
 /// Starts the trial. Sessions of an earlier one are removed.
-pub(crate) fn start(shared: &Arc<DaemonState>) -> Result<SessionKey, ErrorBody> {
-    let mut running = lock(&shared.trial.0);
+pub(crate) fn start(daemon: &Arc<DaemonState>) -> Result<SessionKey, ErrorBody> {
+    let mut running = lock(&daemon.trial.0);
     if running.as_ref().is_some_and(|trial| !trial.thread.is_finished()) {
         let message = "the guided trial already runs";
         return Err(ErrorBody::new(ErrorCode::Refused, message).hint("remove its sessions to start again"));
     }
-    remove_sessions(shared)?;
+    remove_sessions(daemon)?;
     let failed = |error: &dyn std::fmt::Display| {
         ErrorBody::new(ErrorCode::Internal, format!("cannot start the guided trial: {error}"))
     };
-    let url = shared.runs.listeners.ensure_loopback().map_err(|error| failed(&error))?;
-    let relay = shared.runs.relay();
+    let url = daemon.runs.listeners.ensure_loopback().map_err(|error| failed(&error))?;
+    let relay = daemon.runs.relay();
     let relay = relay.ok_or_else(|| ErrorBody::new(ErrorCode::Busy, "the resident process is shutting down"))?;
     let model = ScriptedModel::start(demo::script()).map_err(|error| failed(&error))?;
     let session = SessionKey::trial(uuid::Uuid::now_v7().to_string());
@@ -69,12 +69,12 @@ pub(crate) fn start(shared: &Arc<DaemonState>) -> Result<SessionKey, ErrorBody> 
     agent.add_header("X-Loop-Task", demo::TASK);
     agent.add_header("X-Loop-Repo", "guided-trial");
     let stop = Arc::new(AtomicBool::new(false));
-    let trial = Player { shared: Arc::clone(shared), stop: Arc::clone(&stop), session: session.clone() };
+    let trial = Player { daemon: Arc::clone(daemon), stop: Arc::clone(&stop), session: session.clone() };
     let thread = std::thread::Builder::new().name("trial".to_owned()).spawn(move || {
         if let Err(error) = trial.play(agent) {
             tracing::warn!(%error, "the guided trial ended early");
         }
-        if let Some(relay) = trial.shared.runs.relay() {
+        if let Some(relay) = trial.daemon.runs.relay() {
             // What is recorded after its removal would bring the session back.
             relay.drain_run(&run, DRAIN_TIMEOUT);
             relay.end_run(&run);
@@ -86,19 +86,19 @@ pub(crate) fn start(shared: &Arc<DaemonState>) -> Result<SessionKey, ErrorBody> 
 }
 
 /// Ends the trial and removes its sessions. Returns how many there were.
-pub(crate) fn remove(shared: &DaemonState) -> Result<u64, ErrorBody> {
+pub(crate) fn remove(daemon: &DaemonState) -> Result<u64, ErrorBody> {
     // Held until the end, so that no new trial begins meanwhile.
-    let mut running = lock(&shared.trial.0);
+    let mut running = lock(&daemon.trial.0);
     if let Some(trial) = running.take() {
         trial.stop.store(true, Ordering::Release);
         if trial.thread.join().is_err() {
             tracing::error!("the guided trial panicked");
         }
     }
-    remove_sessions(shared)
+    remove_sessions(daemon)
 }
 
-fn remove_sessions(shared: &DaemonState) -> Result<u64, ErrorBody> {
+fn remove_sessions(daemon: &DaemonState) -> Result<u64, ErrorBody> {
     let query = SessionQuery {
         agent: Some(TRIAL_AGENT.to_owned()),
         archived: true,
@@ -106,14 +106,14 @@ fn remove_sessions(shared: &DaemonState) -> Result<u64, ErrorBody> {
         ..SessionQuery::default()
     };
     let failed = |error: StoreError| store_error_to_ipc(&error);
-    let rows = shared.readers.get().and_then(|store| store.sessions(&query)).map_err(failed)?.rows;
+    let rows = daemon.readers.get().and_then(|store| store.sessions(&query)).map_err(failed)?.rows;
     let sessions: Vec<SessionKey> = rows.into_iter().map(|row| row.key).collect();
-    shared.decisions.delete_sessions(&sessions)
+    daemon.decisions.delete_sessions(&sessions)
 }
 
 /// Plays the agent's part.
 struct Player {
-    shared: Arc<DaemonState>,
+    daemon: Arc<DaemonState>,
     stop: Arc<AtomicBool>,
     session: SessionKey,
 }
@@ -160,7 +160,7 @@ impl Player {
         let until = Instant::now() + MAX_WAIT;
         while self.is_held() {
             // A page that shows the trial may be the only client.
-            self.shared.lifecycle.mark_active();
+            self.daemon.lifecycle.mark_active();
             if Instant::now() >= until || !self.wait(POLL_INTERVAL) {
                 return false;
             }
@@ -176,23 +176,23 @@ impl Player {
             if left.is_zero() {
                 return true;
             }
-            self.shared.lifecycle.shutdown.wait_for(left.min(POLL_INTERVAL));
+            self.daemon.lifecycle.shutdown.wait_for(left.min(POLL_INTERVAL));
         }
         false
     }
 
     fn was_paused(&self) -> bool {
-        let row = self.shared.readers.get().and_then(|store| store.session(&self.session));
+        let row = self.daemon.readers.get().and_then(|store| store.session(&self.session));
         row.is_ok_and(|row| row.is_some_and(|row| row.details.counters.pauses > 0))
     }
 
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Acquire)
-            || self.shared.lifecycle.shutdown.is_set()
-            || self.shared.decisions.holds.get(&self.session) == HoldState::Killed
+            || self.daemon.lifecycle.shutdown.is_set()
+            || self.daemon.decisions.holds.get(&self.session) == HoldState::Killed
     }
 
     fn is_held(&self) -> bool {
-        self.shared.decisions.holds.get(&self.session) == HoldState::Held
+        self.daemon.decisions.holds.get(&self.session) == HoldState::Held
     }
 }

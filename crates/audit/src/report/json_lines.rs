@@ -214,7 +214,7 @@ fn config(variants: &[RuleSet], at: usize) -> Option<String> {
 /// The lines of one session: its steps in order, then the session.
 pub fn lines(report: &SessionReport, names: LabelStyle, variants: &[RuleSet]) -> Vec<Line> {
     let parent = report.parent.as_ref().map(|parent| parent.id.to_string());
-    let session = names.of(report);
+    let session = names.label(report);
     let file = report.files.first().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
     let alarm = |alarm: &PlannedIntervention, variant: usize| InterventionLine {
         session: session.clone(),

@@ -96,7 +96,7 @@ fn a_fork_is_counted_once() {
     assert_eq!(total["sessions"], 2, "the fork has a life of its own");
     let copy = tempfile::tempdir().expect("a temporary directory");
     original.write(copy.path());
-    let total = audit(&[dir.path(), copy.path()]).of("total")[0].clone();
+    let total = audit(&[dir.path(), copy.path()]).of_kind("total")[0].clone();
     assert_eq!((total["calls"].as_u64(), total["sessions"].as_u64()), (Some(8), Some(2)), "a mere copy adds nothing");
 }
 
@@ -182,8 +182,8 @@ fn prices_of_the_rules_win_over_the_built_in_ones() {
     let dear = [RuleSet::fixed("dear", rules)];
     let usual = audit(&[dir.path()]);
     let dear = audit_with(&[dir.path()], SessionFilter::default(), &dear);
-    let usage = |of: &super::Audited| of.of("total")[0]["usage"].clone();
-    let cost = |of: &super::Audited| of.of("total")[0]["cost_micros"].as_u64().expect("money");
+    let usage = |of: &super::Audited| of.of_kind("total")[0]["usage"].clone();
+    let cost = |of: &super::Audited| of.of_kind("total")[0]["cost_micros"].as_u64().expect("money");
     assert_eq!(usage(&usual), usage(&dear));
     assert!(cost(&dear) > 10 * cost(&usual), "{} and {}", cost(&dear), cost(&usual));
 }
@@ -234,7 +234,7 @@ fn a_long_first_prompt_does_not_hide_the_session() {
     let mut history = History::new(6, "shop");
     history.prompt(&"a long description of the task ".repeat(8_000)).works(3);
     history.write(dir.path());
-    assert_eq!(audit(&[dir.path()]).of("session")[0]["calls"], 3);
+    assert_eq!(audit(&[dir.path()]).of_kind("session")[0]["calls"], 3);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn copies_of_one_session_under_other_names_count_once() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     std::fs::write(dir.path().join("mine.json"), opencode_export(false)).expect("the export is written");
     std::fs::write(dir.path().join("to-share.json"), opencode_export(true)).expect("the export is written");
-    let total = audit(&[dir.path()]).of("total")[0].clone();
+    let total = audit(&[dir.path()]).of_kind("total")[0].clone();
     assert_eq!((total["calls"].as_u64(), total["sessions"].as_u64()), (Some(2), Some(1)), "{total}");
     assert_eq!(total["copied_files"].as_u64(), Some(1));
 }
@@ -319,7 +319,7 @@ fn a_database_and_an_export_of_its_session_count_once() {
         if with_export {
             std::fs::copy(fixtures.join("export.json"), dir.path().join("to-share.json")).expect("a copy");
         }
-        let total = audit(&[dir.path()]).of("total")[0].clone();
+        let total = audit(&[dir.path()]).of_kind("total")[0].clone();
         ["sessions", "calls", "human_turns", "usage", "cost_micros"].map(|field| total[field].clone())
     };
     assert_eq!(audited(true), audited(false));

@@ -152,9 +152,7 @@ fn empty_results_and_acknowledgements() {
         assert!(parse(text).empty, "{text:?}");
     }
     assert!(!parse("found 12 matches").empty);
-    assert!(
-        parse("Todos have been modified successfully. Ensure that you continue to use the todo list").acknowledged
-    );
+    assert!(parse("Todos have been modified successfully. Ensure that you continue to use the todo list").acknowledged);
     assert!(parse("Plan updated").acknowledged);
     assert!(!parse("cargo test passed").acknowledged);
 }

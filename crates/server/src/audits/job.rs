@@ -27,14 +27,14 @@ const TELL_INTERVAL: Duration = Duration::from_secs(1);
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-pub(super) fn run(shared: &DaemonState, audit: &RunningAudit) {
+pub(super) fn run(daemon: &DaemonState, audit: &RunningAudit) {
     lower_priority();
-    let result = replay(shared, audit);
+    let result = replay(daemon, audit);
     let cancelled = audit.progress.is_cancelled();
-    let audits = &shared.audits;
+    let audits = &daemon.audits;
     let stored = match (&audit.work.setting, result) {
         _ if cancelled => Ok(()),
-        (Some((key, value)), result) => audits.archive.put_tried(&tried(shared, audit, key, value, result)),
+        (Some((key, value)), result) => audits.archive.put_tried(&tried(daemon, audit, key, value, result)),
         (None, Ok(report)) => {
             let view = summary(audit, report.totals());
             audits.archive.put(&view, Some(&report.html(&TimeZone::system())))
@@ -48,7 +48,7 @@ pub(super) fn run(shared: &DaemonState, audit: &RunningAudit) {
         tracing::warn!(%error, "cannot store the result of an audit");
     }
     *lock(&audits.running) = None;
-    shared.live.notify("audit");
+    daemon.live.notify("audit");
 }
 
 /// On Linux a thread has its own niceness, which the threads that it starts inherit.
@@ -59,18 +59,18 @@ fn lower_priority() {
     }
 }
 
-fn replay(shared: &DaemonState, audit: &RunningAudit) -> Result<Report, String> {
+fn replay(daemon: &DaemonState, audit: &RunningAudit) -> Result<Report, String> {
     let work = &audit.work;
     let since = work.days.map(|days| now() - Duration::from_secs(u64::from(days) * 86_400));
     let dirs =
         UserDirs::for_current_user().ok_or("cannot find your home directory, which contains the session files")?;
     // Only matters for agents that keep their history in the project, of which none is current here.
-    let here = shared.config.paths.user_home().map_or_else(PathBuf::new, std::path::Path::to_path_buf);
+    let here = daemon.config.paths.user_home().map_or_else(PathBuf::new, std::path::Path::to_path_buf);
     let filter = SearchFilter { since: since.map(system_time), ..SearchFilter::default() };
     let found = find(&SearchScope::User { dirs, here }, filter);
     audit.found.store(found.sources.len() as u64 + 1, Ordering::Relaxed);
-    shared.live.notify("audit");
-    let variants = variants(&shared.config, work);
+    daemon.live.notify("audit");
+    let variants = variants(&daemon.config, work);
     let zone = TimeZone::system();
     let options = ReplayOptions { variants: &variants, zone, keep_notices: false };
     let filter = SessionFilter { since, project: None };
@@ -83,10 +83,10 @@ fn replay(shared: &DaemonState, audit: &RunningAudit) -> Result<Report, String> 
         collector.add(item);
         if told.elapsed() >= TELL_INTERVAL {
             told = Instant::now();
-            shared.lifecycle.mark_active();
-            shared.live.notify("audit");
+            daemon.lifecycle.mark_active();
+            daemon.live.notify("audit");
         }
-        if shared.lifecycle.shutdown.is_set() {
+        if daemon.lifecycle.shutdown.is_set() {
             audit.progress.cancel();
         }
     });
@@ -124,7 +124,7 @@ fn summary(audit: &RunningAudit, totals: &Totals) -> AuditView {
 }
 
 fn tried(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     audit: &RunningAudit,
     key: &str,
     value: &str,
@@ -134,7 +134,7 @@ fn tried(
         at: audit.started_at,
         key: key.to_owned(),
         value: value.to_owned(),
-        current: current(&shared.config, key),
+        current: current(&daemon.config, key),
         scope: audit.work.scope(),
         ..TriedSettingView::default()
     };

@@ -39,14 +39,14 @@ pub(super) async fn healthz() -> Json<Value> {
 }
 
 /// Readiness: decisions are also stored.
-pub(super) async fn readyz(State(shared): State<Arc<DaemonState>>) -> ApiResult {
-    let health = blocking(&shared, |shared| Ok(shared.health())).await?;
+pub(super) async fn readyz(State(daemon): State<Arc<DaemonState>>) -> ApiResult {
+    let health = blocking(&daemon, |daemon| Ok(daemon.health())).await?;
     let status = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Ok((status, Json(health)).into_response())
 }
 
-pub(super) async fn status(State(shared): State<Arc<DaemonState>>) -> ApiResult {
-    let status = blocking(&shared, |shared| Ok(shared.status(false))).await?;
+pub(super) async fn status(State(daemon): State<Arc<DaemonState>>) -> ApiResult {
+    let status = blocking(&daemon, |daemon| Ok(daemon.status(false))).await?;
     Ok(Json(status).into_response())
 }
 
@@ -78,7 +78,7 @@ pub(super) fn parse_query<T>(query: ApiQuery<T>) -> Result<T, ApiError> {
     query.map(|Query(params)| params).map_err(|error| ApiError::bad_request(error.body_text()))
 }
 
-pub(super) async fn sessions(State(shared): State<Arc<DaemonState>>, query: ApiQuery<SessionsQuery>) -> ApiResult {
+pub(super) async fn sessions(State(daemon): State<Arc<DaemonState>>, query: ApiQuery<SessionsQuery>) -> ApiResult {
     let params = parse_query(query)?;
     let after = match params.after.as_deref().map(read_cursor) {
         Some(None) => return Err(ApiError::bad_request("after: invalid cursor; use `next` of the previous page")),
@@ -96,8 +96,8 @@ pub(super) async fn sessions(State(shared): State<Arc<DaemonState>>, query: ApiQ
         after,
         ..SessionQuery::default()
     };
-    let (sessions, next) = blocking(&shared, move |shared| {
-        let store = shared.readers.get()?;
+    let (sessions, next) = blocking(&daemon, move |daemon| {
+        let store = daemon.readers.get()?;
         let page = store.sessions(&query)?;
         Ok((session_views(&*store, page.rows)?, page.next))
     })
@@ -114,9 +114,9 @@ fn read_cursor(text: &str) -> Option<Cursor> {
     Some(Cursor { value: value.parse().ok()?, id: belay_store::SessionId(id.parse().ok()?) })
 }
 
-pub(super) async fn session(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
-    let view = blocking(&shared, move |shared| {
-        let store = shared.readers.get()?;
+pub(super) async fn session(State(daemon): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
+    let view = blocking(&daemon, move |daemon| {
+        let store = daemon.readers.get()?;
         let key = store.resolve(&id)?;
         Ok(session_view(&*store, &key)?)
     })
@@ -175,19 +175,19 @@ fn as_json(body: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-pub(super) async fn events(State(shared): State<Arc<DaemonState>>, query: ApiQuery<EventsQuery>) -> ApiResult {
+pub(super) async fn events(State(daemon): State<Arc<DaemonState>>, query: ApiQuery<EventsQuery>) -> ApiResult {
     let (query, text) = event_query(parse_query(query)?);
-    blocking(&shared, move |shared| events_body(&*shared.readers.get()?, &query, text.as_deref())).await.map(as_json)
+    blocking(&daemon, move |daemon| events_body(&*daemon.readers.get()?, &query, text.as_deref())).await.map(as_json)
 }
 
 pub(super) async fn events_of(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     query: ApiQuery<EventsQuery>,
 ) -> ApiResult {
     let (mut query, text) = event_query(parse_query(query)?);
-    let answer = blocking(&shared, move |shared| {
-        let store = shared.readers.get()?;
+    let answer = blocking(&daemon, move |daemon| {
+        let store = daemon.readers.get()?;
         query.session = Some(store.resolve(&id)?);
         events_body(&*store, &query, text.as_deref())
     });
@@ -195,11 +195,11 @@ pub(super) async fn events_of(
 }
 
 /// Records one event or a list of events.
-pub(super) async fn post_events(State(shared): State<Arc<DaemonState>>, request: Request) -> ApiResult {
-    let author = request_guard::authorize_decision(&shared, request.headers(), None);
+pub(super) async fn post_events(State(daemon): State<Arc<DaemonState>>, request: Request) -> ApiResult {
+    let author = request_guard::authorize_decision(&daemon, request.headers(), None);
     let caller = if author.is_ok() { Authority::Owner } else { Authority::Anyone };
-    let body = json_bytes(request, &shared).await?;
-    let answers = blocking(&shared, move |shared| {
+    let body = json_bytes(request, &daemon).await?;
+    let answers = blocking(&daemon, move |daemon| {
         let many: Vec<&RawValue>;
         let events: Vec<&[u8]> = if body.trim_ascii_start().starts_with(b"[") {
             many = serde_json::from_slice(&body)
@@ -208,10 +208,10 @@ pub(super) async fn post_events(State(shared): State<Arc<DaemonState>>, request:
         } else {
             vec![&body]
         };
-        Ok(intake::observe_json(&shared.decisions.committer, events.into_iter(), caller))
+        Ok(intake::observe_json(&daemon.decisions.committer, events.into_iter(), caller))
     })
     .await?;
-    shared.throttle.admit_async(answers.len()).await;
+    daemon.throttle.admit_async(answers.len()).await;
     Ok(Json(json!({ "answers": answers })).into_response())
 }
 
@@ -223,20 +223,20 @@ pub(super) struct IncidentsQuery {
     limit: Option<usize>,
 }
 
-pub(super) async fn incidents(State(shared): State<Arc<DaemonState>>, query: ApiQuery<IncidentsQuery>) -> ApiResult {
+pub(super) async fn incidents(State(daemon): State<Arc<DaemonState>>, query: ApiQuery<IncidentsQuery>) -> ApiResult {
     let params = parse_query(query)?;
     let query = IncidentQuery {
         closed: params.all,
         limit: params.limit.unwrap_or(100).clamp(1, MAX_ROWS),
         ..Default::default()
     };
-    let incidents = blocking(&shared, move |shared| Ok(shared.readers.get()?.incidents(&query)?)).await?;
+    let incidents = blocking(&daemon, move |daemon| Ok(daemon.readers.get()?.incidents(&query)?)).await?;
     let views: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
     Ok(Json(json!({ "incidents": views })).into_response())
 }
 
-pub(super) async fn incident(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
-    let incident = blocking(&shared, move |shared| Ok(shared.readers.get()?.incident(&id)?)).await?;
+pub(super) async fn incident(State(daemon): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
+    let incident = blocking(&daemon, move |daemon| Ok(daemon.readers.get()?.incident(&id)?)).await?;
     let view = incident.map(|incident| Json(IncidentView::from(incident)).into_response());
     view.ok_or_else(|| ApiError::not_found("no such incident"))
 }

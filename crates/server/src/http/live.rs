@@ -45,30 +45,30 @@ pub(super) struct LiveQuery {
 }
 
 pub(super) async fn live(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     headers: HeaderMap,
     query: ApiQuery<LiveQuery>,
 ) -> Result<Response, ApiError> {
     let query = parse_query(query)?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    let state = Arc::clone(&shared);
-    let Some(subscription) = blocking(&shared, move |_| Ok(live::subscribe(&state))).await? else {
+    let state = Arc::clone(&daemon);
+    let Some(subscription) = blocking(&daemon, move |_| Ok(live::subscribe(&state))).await? else {
         return Err(ErrorBody::new(ErrorCode::Busy, "too many live streams are open").hint("close other tabs").into());
     };
     // Subscribed first, so that nothing is missed between the replay and the first notice.
     let after = last.or(query.after);
     let missed = match after {
-        Some(after) => blocking(&shared, move |shared| Ok(live::replay(&*shared.readers.get()?, after)?)).await?,
+        Some(after) => blocking(&daemon, move |daemon| Ok(live::replay(&*daemon.readers.get()?, after)?)).await?,
         None => Some(LiveBatch::default()),
     };
-    let newest = blocking(&shared, |shared| Ok(newest_position(&*shared.readers.get()?)?)).await?;
+    let newest = blocking(&daemon, |daemon| Ok(newest_position(&*daemon.readers.get()?)?)).await?;
     // What was committed since the replay comes with the first batch.
     let position = after.filter(|_| missed.is_some()).map_or(newest, |after| after.min(newest));
     let (sender, receiver) = mpsc::channel(MAX_BUFFERED);
     let start = StreamStart { missed, position, session: query.session };
     tokio::spawn(async move {
         // An error means that the client is gone or too slow.
-        let _ = feed(&shared, subscription, start, &sender).await;
+        let _ = feed(&daemon, subscription, start, &sender).await;
     });
     let body = Body::new(LiveBody(receiver));
     Ok(([(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")], body).into_response())
@@ -84,7 +84,7 @@ struct StreamStart {
 struct Gone;
 
 async fn feed(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     mut subscription: LiveSubscription,
     start: StreamStart,
     client: &mpsc::Sender<Bytes>,
@@ -105,7 +105,7 @@ async fn feed(
                 continue;
             }
             () = client.closed() => return Ok(()),
-            () = shared.lifecycle.shutdown.wait() => return send(client, control("stopped", position)).await,
+            () = daemon.lifecycle.shutdown.wait() => return send(client, control("stopped", position)).await,
         };
         match next {
             Ok(batch) => {

@@ -34,7 +34,7 @@ pub(super) struct LoginQuery {
 
 /// Exchanges a code. Only a person who opens the link uses the code up, not a preview or a prefetch of it.
 pub(super) async fn log_in(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Extension(peer): Extension<PeerUser>,
     method: Method,
     headers: HeaderMap,
@@ -44,14 +44,14 @@ pub(super) async fn log_in(
     if method != Method::GET || !is_top_level(&headers) {
         return Err(ApiError::forbidden("open the link in a browser"));
     }
-    let exchanged = blocking(&shared, move |shared| {
-        shared.logins.exchange_code(&code, now()).map_err(|error| {
+    let exchanged = blocking(&daemon, move |daemon| {
+        daemon.logins.exchange_code(&code, now()).map_err(|error| {
             tracing::error!(%error, "cannot create a login");
             ApiError::internal()
         })
     });
     let Some((_, cookie)) = exchanged.await? else {
-        return Ok(match request_guard::login_of(&shared, &headers) {
+        return Ok(match request_guard::login_of(&daemon, &headers) {
             // For example by the Back button.
             Some(_) => redirect_to_index(),
             None => notice_page::invalid_code(),
@@ -65,9 +65,9 @@ pub(super) async fn log_in(
 
 /// Whether this browser is logged in, and the form token for its scripts. Another site can neither send this request nor
 /// read the response.
-pub(super) async fn show(State(shared): State<Arc<DaemonState>>, headers: HeaderMap) -> Json<Value> {
-    let login = request_guard::login_of(&shared, &headers);
-    let form_token = login.as_ref().map(|login| shared.logins.form_token(login));
+pub(super) async fn show(State(daemon): State<Arc<DaemonState>>, headers: HeaderMap) -> Json<Value> {
+    let login = request_guard::login_of(&daemon, &headers);
+    let form_token = login.as_ref().map(|login| daemon.logins.form_token(login));
     Json(json!({ "logged_in": login.is_some(), "form_token": form_token }))
 }
 
@@ -79,17 +79,17 @@ pub(super) struct LogoutForm {
 
 /// Ends the login of this browser.
 pub(super) async fn log_out(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Extension(peer): Extension<PeerUser>,
     headers: HeaderMap,
     form: Result<Form<LogoutForm>, FormRejection>,
 ) -> Result<Response, ApiError> {
     let form = form.map(|Form(form)| form).map_err(|error| ApiError::bad_request(error.body_text()))?;
-    let Author::Login(login) = request_guard::authorize_decision(&shared, &headers, Some(&form.form_token))? else {
+    let Author::Login(login) = request_guard::authorize_decision(&daemon, &headers, Some(&form.form_token))? else {
         return Err(ApiError::bad_request("the API token is not a login"));
     };
-    blocking(&shared, move |shared| {
-        shared.logins.revoke(&login);
+    blocking(&daemon, move |daemon| {
+        daemon.logins.revoke(&login);
         Ok(())
     })
     .await?;

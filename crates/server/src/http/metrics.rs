@@ -15,8 +15,8 @@ use crate::state::DaemonState;
 
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-pub(super) async fn metrics(State(shared): State<Arc<DaemonState>>) -> Result<Response, ApiError> {
-    let text = blocking(&shared, |shared| Ok(read(shared)?.text())).await?;
+pub(super) async fn metrics(State(daemon): State<Arc<DaemonState>>) -> Result<Response, ApiError> {
+    let text = blocking(&daemon, |daemon| Ok(read(daemon)?.text())).await?;
     Ok(([(CONTENT_TYPE, METRICS_CONTENT_TYPE)], text).into_response())
 }
 
@@ -34,18 +34,18 @@ struct MetricsSnapshot {
     buffered: usize,
 }
 
-fn read(shared: &DaemonState) -> belay_store::Result<MetricsSnapshot> {
-    let status = shared.status(false);
+fn read(daemon: &DaemonState) -> belay_store::Result<MetricsSnapshot> {
+    let status = daemon.status(false);
     Ok(MetricsSnapshot {
-        totals: shared.readers.get()?.totals(None)?,
-        engine: shared.decisions.committer.with_engine(|engine| engine.metrics()),
+        totals: daemon.readers.get()?.totals(None)?,
+        engine: daemon.decisions.committer.with_engine(|engine| engine.metrics()),
         started: status.started_at.millis() / 1000,
         healthy: status.health.ok,
         spooled: status.health.spooled,
         dropped: status.health.dropped,
         connections: status.connections,
         queued: status.queued,
-        buffered: shared.runs.relay().map_or(0, |relay| relay.bytes_buffered()),
+        buffered: daemon.runs.relay().map_or(0, |relay| relay.bytes_buffered()),
     })
 }
 

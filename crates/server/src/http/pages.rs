@@ -83,17 +83,17 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(shared: &DaemonState, headers: &HeaderMap, fragment: Option<String>) -> Self {
-        let login = login::find(&shared.logins, headers, now());
+    pub(super) fn new(daemon: &DaemonState, headers: &HeaderMap, fragment: Option<String>) -> Self {
+        let login = login::find(&daemon.logins, headers, now());
         let cookies = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         let mut cookies = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
         Self {
             theme: cookies.find(|(name, _)| *name == Theme::COOKIE).and_then(|(_, value)| Theme::from_cookie(value)),
-            form_token: login.as_ref().map(|login| shared.logins.form_token(login)),
+            form_token: login.as_ref().map(|login| daemon.logins.form_token(login)),
             name: login.and_then(|login| Author::Login(login).default_name()),
             address: headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned(),
-            home: shared.config.paths.user_home().map(|home| home.display().to_string()),
-            notices: if fragment.is_none() { shared.config.notices_and_problems() } else { Vec::new() },
+            home: daemon.config.paths.user_home().map(|home| home.display().to_string()),
+            notices: if fragment.is_none() { daemon.config.notices_and_problems() } else { Vec::new() },
             opened: fragment.is_none() && login::is_browser_navigation(headers),
             fragment,
         }
@@ -119,14 +119,14 @@ impl Reader {
     }
 
     /// Renders a page or some of its parts.
-    fn render(&self, shared: &DaemonState, view: &dyn PageView) -> Result<Response, ApiError> {
-        let store = shared.readers.get()?;
-        let overview = shared.overview(now())?;
+    fn render(&self, daemon: &DaemonState, view: &dyn PageView) -> Result<Response, ApiError> {
+        let store = daemon.readers.get()?;
+        let overview = daemon.overview(now())?;
         let zone = TimeZone::system();
         let frame = Frame {
             needs: overview.need_count() as u64,
             open_incidents: overview.needs.iter().filter(|need| need.incident.is_some()).count() as u64,
-            reviews_waiting: crate::reviews::waiting_for_person(shared),
+            reviews_waiting: crate::reviews::waiting_for_person(daemon),
             position: newest_position(&*store)?,
             ..self.frame(view.place(), &zone)
         };
@@ -150,14 +150,14 @@ impl Reader {
 
 /// Runs a page's queries on a blocking thread, and renders the result. Errors become pages.
 pub(super) async fn respond<V: PageView + 'static>(
-    shared: &Arc<DaemonState>,
+    daemon: &Arc<DaemonState>,
     headers: &HeaderMap,
     fragment: Option<String>,
     read: impl FnOnce(&DaemonState, &Reader) -> Result<V, ApiError> + Send + 'static,
 ) -> Response {
-    let reader = Reader::new(shared, headers, fragment);
-    let rendered = blocking(shared, move |shared| {
-        let rendered = read(shared, &reader).and_then(|view| reader.render(shared, &view));
+    let reader = Reader::new(daemon, headers, fragment);
+    let rendered = blocking(daemon, move |daemon| {
+        let rendered = read(daemon, &reader).and_then(|view| reader.render(daemon, &view));
         Ok(rendered.unwrap_or_else(|error| reader.error(error)))
     });
     rendered.await.unwrap_or_else(IntoResponse::into_response)
@@ -170,20 +170,20 @@ pub(super) struct FragmentQuery {
 }
 
 async fn overview(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     headers: HeaderMap,
     Query(query): Query<FragmentQuery>,
 ) -> Response {
-    respond(&shared, &headers, query.fragment, |shared, reader| {
-        let store = shared.readers.get()?;
+    respond(&daemon, &headers, query.fragment, |daemon, reader| {
+        let store = daemon.readers.get()?;
         if is_unused(&*store)? {
-            let view: Box<dyn PageView> = Box::new(LandingPage { agents: found_agents(&shared.config) });
+            let view: Box<dyn PageView> = Box::new(LandingPage { agents: found_agents(&daemon.config) });
             return Ok(view);
         }
         Ok(Box::new(OverviewPage {
-            view: shared.overview(now())?,
-            approvals: shared.approvals.pending(),
-            resolved: decision_log::recent_about_all(shared, &*store, reader.name.as_deref(), now())?,
+            view: daemon.overview(now())?,
+            approvals: daemon.approvals.pending(),
+            resolved: decision_log::recent_about_all(daemon, &*store, reader.name.as_deref(), now())?,
         }))
     })
     .await
@@ -247,7 +247,7 @@ struct SessionPageQuery {
 }
 
 async fn session(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     headers: HeaderMap,
     Query(query): Query<SessionPageQuery>,
@@ -260,15 +260,15 @@ async fn session(
         events_text: query.q.clone(),
     };
     let events = EventFilter { text: query.q, kind: query.kind, before: query.before };
-    respond(&shared, &headers, query.fragment, move |shared, reader| {
-        let store = shared.readers.get()?;
+    respond(&daemon, &headers, query.fragment, move |daemon, reader| {
+        let store = daemon.readers.get()?;
         let key = store.resolve(&id)?;
         let view = dashboard::session_page(&*store, &key, window, now())?;
         let view = view.ok_or_else(|| ApiError::not_found(format!("no session {id}")))?;
         if reader.opened && view.session.status.value == StatusValue::Finished {
             // A failure only means that the session stays in the list.
             let seen = DecideRequest::new(key, OperatorDecision::MarkSeen).by(reader.name.clone());
-            let _ = intake::decide(&shared.decisions.committer, &seen);
+            let _ = intake::decide(&daemon.decisions.committer, &seen);
         }
         Ok(SessionPage { view, events })
     })
@@ -283,13 +283,13 @@ struct SpendPageQuery {
 }
 
 async fn spend(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     headers: HeaderMap,
     Query(query): Query<SpendPageQuery>,
 ) -> Response {
     let days = SpendQuery { days: query.days }.days();
-    respond(&shared, &headers, query.fragment, move |shared, _| {
-        let report = dashboard::spend_report(&*shared.readers.get()?, now(), days, &TimeZone::system())?;
+    respond(&daemon, &headers, query.fragment, move |daemon, _| {
+        let report = dashboard::spend_report(&*daemon.readers.get()?, now(), days, &TimeZone::system())?;
         Ok(SpendPage {
             days: report.days,
             total: SpendView {

@@ -42,8 +42,8 @@ pub(super) struct BodyMemory {
 
 impl BodyMemory {
     /// Bodies also count towards the relay's budget.
-    pub(super) fn new(shared: Arc<DaemonState>) -> Self {
-        Self::with_charge(move |bytes| match shared.runs.relay() {
+    pub(super) fn new(daemon: Arc<DaemonState>) -> Self {
+        Self::with_charge(move |bytes| match daemon.runs.relay() {
             Some(relay) => relay.reserve_bytes(bytes).ok_or_else(busy).map(Some),
             None => Ok(None),
         })

@@ -52,14 +52,14 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
 ];
 
-pub(super) async fn guard(State(shared): State<Arc<DaemonState>>, mut request: Request, next: Next) -> Response {
-    shared.lifecycle.mark_active();
+pub(super) async fn guard(State(daemon): State<Arc<DaemonState>>, mut request: Request, next: Next) -> Response {
+    daemon.lifecycle.mark_active();
     discard_public_body(&mut request);
     let peer = request.extensions().get::<PeerUser>().copied().unwrap_or(PeerUser::Unknown);
     let checked = check_headers(request.headers(), peer)
-        .and_then(|()| check_access(&shared.token, &shared.logins, &request, peer).map_err(Refusal::Access));
+        .and_then(|()| check_access(&daemon.token, &daemon.logins, &request, peer).map_err(Refusal::Access));
     let mut response = match checked {
-        Ok(()) if is_public(&request) && !is_owner(&shared.token, &shared.logins, request.headers(), peer) => {
+        Ok(()) if is_public(&request) && !is_owner(&daemon.token, &daemon.logins, request.headers(), peer) => {
             // Other users learn only that something runs here.
             Json(json!({ "status": "ok" })).into_response()
         }
@@ -195,18 +195,18 @@ impl Author {
 }
 
 /// The login of the browser that sent a request.
-pub(super) fn login_of(shared: &DaemonState, headers: &HeaderMap) -> Option<Login> {
-    login::find(&shared.logins, headers, now())
+pub(super) fn login_of(daemon: &DaemonState, headers: &HeaderMap) -> Option<Login> {
+    login::find(&daemon.logins, headers, now())
 }
 
 /// Checks that a request may decide: it carries the API token, or a login and its form token. The form token is in the
 /// header `x-belay-form-token`, or in the form field `form_token`, which the caller passes.
 pub(super) fn authorize_decision(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     headers: &HeaderMap,
     form_token: Option<&str>,
 ) -> Result<Author, ApiError> {
-    decision_author(&shared.token, &shared.logins, headers, form_token, now())
+    decision_author(&daemon.token, &daemon.logins, headers, form_token, now())
 }
 
 fn decision_author(

@@ -25,9 +25,9 @@ pub(super) struct SignedJson<T> {
 impl<T: DeserializeOwned> FromRequest<Arc<DaemonState>> for SignedJson<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, shared: &Arc<DaemonState>) -> Result<Self, ApiError> {
-        let author = authorize_decision(shared, request.headers(), None)?;
-        let bytes = json_bytes(request, shared).await?;
+    async fn from_request(request: Request, daemon: &Arc<DaemonState>) -> Result<Self, ApiError> {
+        let author = authorize_decision(daemon, request.headers(), None)?;
+        let bytes = json_bytes(request, daemon).await?;
         let body = serde_json::from_slice(&bytes).map_err(|error| ApiError::bad_request(error.to_string()))?;
         Ok(Self { author, body })
     }
@@ -35,13 +35,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<DaemonState>> for SignedJson<T> {
 
 /// Reads a body of JSON. A browser sends this content type from another site only after a CORS preflight, which is never
 /// granted.
-pub(super) async fn json_bytes(request: Request, shared: &Arc<DaemonState>) -> Result<Bytes, ApiError> {
+pub(super) async fn json_bytes(request: Request, daemon: &Arc<DaemonState>) -> Result<Bytes, ApiError> {
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
         return Err(ApiError::bad_request("send content-type: application/json"));
     }
-    Bytes::from_request(request, shared).await.map_err(|error| match error.status() {
+    Bytes::from_request(request, daemon).await.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => ApiError::too_long(),
         _ => ApiError::bad_request(error.body_text()),
     })
@@ -58,12 +58,12 @@ pub(super) struct SignedForm {
 impl FromRequest<Arc<DaemonState>> for SignedForm {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, shared: &Arc<DaemonState>) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, daemon: &Arc<DaemonState>) -> Result<Self, ApiError> {
         let headers: HeaderMap = request.headers().clone();
-        let form = Form::<Vec<(String, String)>>::from_request(request, shared).await;
+        let form = Form::<Vec<(String, String)>>::from_request(request, daemon).await;
         let Form(fields) = form.map_err(|error| ApiError::bad_request(error.body_text()))?;
         let fields = Fields(fields);
-        let author = authorize_decision(shared, &headers, fields.get("form_token"))?;
+        let author = authorize_decision(daemon, &headers, fields.get("form_token"))?;
         let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
         Ok(Self { author, fields, in_place: accept.contains("application/json") })
     }

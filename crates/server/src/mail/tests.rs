@@ -67,23 +67,23 @@ fn the_lost_ticket_of_a_repeated_call_does_not_end_the_delivery() {
     let dir = tempfile::tempdir().unwrap();
     let mail = Mail::open(&dir.path().join("mailbox.jsonl"));
     let tickets = Arc::<Tickets>::default();
-    let mut carrier = mail.carrier(&tickets).unwrap();
+    let mut worker = mail.worker(&tickets).unwrap();
     let (id, at) = (driver().id, belay_clock::now());
     let message = Message { expires: at + Duration::from_secs(60), ..driver() };
-    carrier.mailbox.send(message, at).unwrap();
+    worker.mailbox.send(message, at).unwrap();
     for ticket in ["t1", "t2"] {
         tickets.open(ticket, at + MAX_WAIT, at, |_| {}).unwrap();
         let (id, ticket) = (id.clone(), ticket.to_owned());
-        carrier.carry(Delivery::Offered { id, way: Way::TurnEnd, hook: "h1".into(), ticket, stdout: "{}".into() });
+        worker.handle(Delivery::Offered { id, way: Way::TurnEnd, hook: "h1".into(), ticket, stdout: "{}".into() });
     }
     assert_eq!(tickets.take("t2").unwrap().try_answer().as_deref(), Some("{}"));
-    carrier.carry(Delivery::Ended { ticket: "t1".into(), end: TicketEnd::Gone });
-    carrier.carry(Delivery::Ended { ticket: "t2".into(), end: TicketEnd::Written });
-    let state = carrier.mailbox.mail().state(&id, at);
+    worker.handle(Delivery::Ended { ticket: "t1".into(), end: TicketEnd::Gone });
+    worker.handle(Delivery::Ended { ticket: "t2".into(), end: TicketEnd::Written });
+    let state = worker.mailbox.mail().state(&id, at);
     assert!(matches!(state, Some(belay_tasks::mailbox::MailState::Delivered { .. })), "{state:?}");
     // Another hook of the session was offered the message as well, and does not get it.
     tickets.open("t3", at + MAX_WAIT, at, |_| {}).unwrap();
     let (way, stdout) = (Way::TurnEnd, "{}".to_owned());
-    carrier.carry(Delivery::Offered { id, way, hook: "h2".into(), ticket: "t3".into(), stdout });
+    worker.handle(Delivery::Offered { id, way, hook: "h2".into(), ticket: "t3".into(), stdout });
     assert!(tickets.take("t3").is_none(), "it is released");
 }

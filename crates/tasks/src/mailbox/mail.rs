@@ -75,7 +75,7 @@ pub struct MailError(pub MessageId);
 
 /// A message and where it is.
 #[derive(Clone, Debug)]
-struct Letter {
+struct Entry {
     message: Message,
     /// The order in which messages were sent.
     number: usize,
@@ -92,7 +92,7 @@ enum Delivery {
     Proven { at: Timestamp, by: String },
 }
 
-impl Letter {
+impl Entry {
     fn state(&self, now: Timestamp) -> MailState {
         match &self.delivery {
             Delivery::None if self.tried.is_none() && now >= self.message.expires => MailState::Expired,
@@ -135,46 +135,46 @@ fn is_overdue(delivered: Timestamp, now: Timestamp) -> bool {
 /// All messages.
 #[derive(Clone, Debug, Default)]
 pub struct Mail {
-    letters: BTreeMap<MessageId, Letter>,
+    entries: BTreeMap<MessageId, Entry>,
 }
 
 impl Mail {
     /// What became of a message.
     pub fn state(&self, id: &MessageId, now: Timestamp) -> Option<MailState> {
-        Some(self.letters.get(id)?.state(now))
+        Some(self.entries.get(id)?.state(now))
     }
 
     /// The message that a hook of this session may take now, the oldest first.
     pub fn next(&self, to: &SessionKey, way: Way, hook: &str, now: Timestamp) -> Option<&Message> {
-        let own = self.letters.values().filter(|letter| letter.message.to == *to);
-        let next = own.filter(|letter| letter.may_go(way, hook, now)).min_by_key(|letter| letter.number);
-        next.map(|letter| &letter.message)
+        let own = self.entries.values().filter(|entry| entry.message.to == *to);
+        let next = own.filter(|entry| entry.may_go(way, hook, now)).min_by_key(|entry| entry.number);
+        next.map(|entry| &entry.message)
     }
 
     /// Messages that were delivered, or may have been, and since when they await a proof.
     pub fn unproven(&self) -> impl Iterator<Item = (&Message, Timestamp)> {
-        self.letters.values().filter_map(|letter| match &letter.delivery {
-            Delivery::Offered { at, .. } | Delivery::Written { at, .. } => Some((&letter.message, *at)),
+        self.entries.values().filter_map(|entry| match &entry.delivery {
+            Delivery::Offered { at, .. } | Delivery::Written { at, .. } => Some((&entry.message, *at)),
             Delivery::None | Delivery::Proven { .. } => None,
         })
     }
 
     /// How many messages wait to be delivered: to one session, and in total.
     pub(super) fn queued(&self, to: &SessionKey, now: Timestamp) -> (usize, usize) {
-        let queued = || self.letters.values().filter(|letter| letter.state(now) == MailState::Queued);
-        (queued().filter(|letter| letter.message.to == *to).count(), queued().count())
+        let queued = || self.entries.values().filter(|entry| entry.state(now) == MailState::Queued);
+        (queued().filter(|entry| entry.message.to == *to).count(), queued().count())
     }
 
     /// How many messages the journal knows.
     pub(super) fn len(&self) -> usize {
-        self.letters.len()
+        self.entries.len()
     }
 
     /// Whether nothing is left to deliver or to prove.
     pub(super) fn is_settled(&self, now: Timestamp) -> bool {
-        self.letters.values().all(|letter| match &letter.delivery {
+        self.entries.values().all(|entry| match &entry.delivery {
             Delivery::Proven { .. } => true,
-            Delivery::None | Delivery::Offered { .. } | Delivery::Written { .. } => now >= letter.message.expires,
+            Delivery::None | Delivery::Offered { .. } | Delivery::Written { .. } => now >= entry.message.expires,
         })
     }
 }
@@ -185,12 +185,12 @@ impl Journalled for Mail {
 
     fn apply(&mut self, at: Timestamp, record: &MailRecord) -> Result<(), MailError> {
         if let MailRecord::Queued { message } = record {
-            let number = self.letters.len();
-            let letter = Letter { message: (**message).clone(), number, delivery: Delivery::None, tried: None };
-            return match self.letters.contains_key(&message.id) {
+            let number = self.entries.len();
+            let entry = Entry { message: (**message).clone(), number, delivery: Delivery::None, tried: None };
+            return match self.entries.contains_key(&message.id) {
                 true => Err(MailError(message.id.clone())),
                 false => {
-                    self.letters.insert(message.id.clone(), letter);
+                    self.entries.insert(message.id.clone(), entry);
                     Ok(())
                 }
             };
@@ -202,13 +202,13 @@ impl Journalled for Mail {
         else {
             return Ok(());
         };
-        let letter = self.letters.get_mut(id).ok_or_else(|| MailError(id.clone()))?;
-        let next = match (record, &letter.delivery) {
-            (MailRecord::Offered { way, hook, .. }, before) if letter.may_go(*way, hook, at) => {
+        let entry = self.entries.get_mut(id).ok_or_else(|| MailError(id.clone()))?;
+        let next = match (record, &entry.delivery) {
+            (MailRecord::Offered { way, hook, .. }, before) if entry.may_go(*way, hook, at) => {
                 match before {
                     Delivery::Offered { hook: offered_to, .. } if offered_to == hook => {}
                     Delivery::Offered { at, way, .. } | Delivery::Written { at, way } => {
-                        letter.tried = Some((*way, *at))
+                        entry.tried = Some((*way, *at))
                     }
                     Delivery::None | Delivery::Proven { .. } => {}
                 }
@@ -221,7 +221,7 @@ impl Journalled for Mail {
             }
             _ => return Err(MailError(id.clone())),
         };
-        letter.delivery = next;
+        entry.delivery = next;
         Ok(())
     }
 }

@@ -17,8 +17,8 @@ use super::ApiResult;
 use crate::approvals;
 use crate::state::DaemonState;
 
-pub(in super::super) async fn list(State(shared): State<Arc<DaemonState>>) -> ApiResult {
-    Ok(Json(json!({ "approvals": shared.approvals.pending() })).into_response())
+pub(in super::super) async fn list(State(daemon): State<Arc<DaemonState>>) -> ApiResult {
+    Ok(Json(json!({ "approvals": daemon.approvals.pending() })).into_response())
 }
 
 /// An answer to a permission prompt.
@@ -34,13 +34,13 @@ pub(crate) struct AnswerBody {
 }
 
 pub(in super::super) async fn answer(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     SignedJson { author, body }: SignedJson<AnswerBody>,
 ) -> ApiResult {
     let AnswerBody { answer, hash, why, by } = body;
     let by = by.or_else(|| author.default_name());
     let request = AnswerRequest { id, answer, hash, why, by, caller: None };
-    let response = blocking(&shared, move |shared| Ok(approvals::answer(shared, &request)?)).await?;
+    let response = blocking(&daemon, move |daemon| Ok(approvals::answer(daemon, &request)?)).await?;
     Ok(Json(response).into_response())
 }

@@ -42,19 +42,19 @@ pub(crate) struct ConfigValueView {
     pub(crate) line: Option<usize>,
 }
 
-pub(in super::super) async fn config(State(shared): State<Arc<DaemonState>>) -> ApiResult {
-    let view = blocking(&shared, view).await?;
+pub(in super::super) async fn config(State(daemon): State<Arc<DaemonState>>) -> ApiResult {
+    let view = blocking(&daemon, view).await?;
     Ok(Json(view).into_response())
 }
 
-pub(crate) fn load(shared: &DaemonState) -> Result<LoadedConfig, ApiError> {
-    let source = &shared.config;
+pub(crate) fn load(daemon: &DaemonState) -> Result<LoadedConfig, ApiError> {
+    let source = &daemon.config;
     let loaded = Loader::new(&source.paths, &source.env).strictness(Strictness::Lenient).load();
     loaded.map_err(|error| ApiError::bad_request(error.to_string()))
 }
 
-pub(crate) fn view(shared: &DaemonState) -> Result<ConfigView, ApiError> {
-    let loaded = load(shared)?;
+pub(crate) fn view(daemon: &DaemonState) -> Result<ConfigView, ApiError> {
+    let loaded = load(daemon)?;
     let values = loaded.entries().into_iter().map(|entry| ConfigValueView {
         key: entry.key.to_string(),
         value: masked(serde_json::to_value(&entry.value).unwrap_or_default()),
@@ -64,9 +64,9 @@ pub(crate) fn view(shared: &DaemonState) -> Result<ConfigView, ApiError> {
         line: entry.position.map(|position| position.line),
     });
     Ok(ConfigView {
-        file: shared.config.paths.config_file().display().to_string(),
+        file: daemon.config.paths.config_file().display().to_string(),
         values: values.collect(),
-        problems: shared.config.problems(),
+        problems: daemon.config.problems(),
     })
 }
 
@@ -89,22 +89,22 @@ pub(crate) struct SetValueBody {
 }
 
 pub(in super::super) async fn set(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(key): Path<String>,
     SignedJson { body: SetValueBody { value }, .. }: SignedJson<SetValueBody>,
 ) -> ApiResult {
-    let view = blocking(&shared, move |shared| {
-        write(shared, &key, value.as_deref())?;
-        view(shared)
+    let view = blocking(&daemon, move |daemon| {
+        write(daemon, &key, value.as_deref())?;
+        view(daemon)
     });
     Ok(Json(view.await?).into_response())
 }
 
 /// Sets or removes a value in the user's file, with the same writer as `belay config set`.
-pub(crate) fn write(shared: &DaemonState, key: &str, value: Option<&str>) -> Result<(), ApiError> {
+pub(crate) fn write(daemon: &DaemonState, key: &str, value: Option<&str>) -> Result<(), ApiError> {
     let parsed = ConfigKey::parse(key)
         .ok_or_else(|| ApiError::bad_request(format!("invalid key `{key}`; use the form section.name")))?;
-    let file = shared.config.paths.config_file().to_path_buf();
+    let file = daemon.config.paths.config_file().to_path_buf();
     let failed = |error: belay_config::EditError| ApiError::bad_request(error.to_string());
     let mut edit = Edit::open(&file, Source::User(file.clone())).map_err(failed)?;
     match value {

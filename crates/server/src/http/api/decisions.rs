@@ -46,13 +46,13 @@ pub(crate) struct Decided {
 }
 
 pub(in super::super) async fn decide(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     SignedJson { author, body }: SignedJson<DecisionBody>,
 ) -> ApiResult {
-    let decided = blocking(&shared, move |shared| {
-        let session = shared.readers.get()?.resolve(&id)?;
-        apply(shared, session, body, &author)
+    let decided = blocking(&daemon, move |daemon| {
+        let session = daemon.readers.get()?.resolve(&id)?;
+        apply(daemon, session, body, &author)
     });
     Ok(Json(decided.await?).into_response())
 }
@@ -81,7 +81,7 @@ pub(crate) struct BulkResponse {
 }
 
 pub(in super::super) async fn decide_bulk(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     SignedJson { author, body }: SignedJson<BulkBody>,
 ) -> ApiResult {
     let BulkBody { sessions, decision } = body;
@@ -89,19 +89,19 @@ pub(in super::super) async fn decide_bulk(
         let message = format!("sessions: {} given; send 1 to {MAX_SESSIONS}", sessions.len());
         return Err(ApiError::bad_request(message));
     }
-    let results = blocking(&shared, move |shared| Ok(apply_to_all(shared, sessions, &decision, &author)));
+    let results = blocking(&daemon, move |daemon| Ok(apply_to_all(daemon, sessions, &decision, &author)));
     Ok(Json(BulkResponse { results: results.await? }).into_response())
 }
 
 pub(crate) fn apply_to_all(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     sessions: Vec<String>,
     decision: &DecisionBody,
     author: &Author,
 ) -> Vec<BulkResult> {
     let one = |name: &str| {
-        let session = shared.readers.get()?.resolve(name)?;
-        apply(shared, session, decision.clone(), author)
+        let session = daemon.readers.get()?.resolve(name)?;
+        apply(daemon, session, decision.clone(), author)
     };
     let result = |session: String| match one(&session) {
         Ok(decided) => BulkResult::Decided(Box::new(decided)),
@@ -112,14 +112,14 @@ pub(crate) fn apply_to_all(
 
 /// Records a decision.
 pub(crate) fn apply(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     session: SessionKey,
     request: DecisionBody,
     author: &Author,
 ) -> Result<Decided, ApiError> {
     let ask = DecideRequest::new(session.clone(), request.decision).note(request.note);
     let ask = ask.by(request.by.or_else(|| author.default_name()));
-    let EventOutcome { decision, committed, .. } = intake::decide(&shared.decisions.committer, &ask)?;
-    let session = session_view(&*shared.readers.get()?, &session)?;
+    let EventOutcome { decision, committed, .. } = intake::decide(&daemon.decisions.committer, &ask)?;
+    let session = session_view(&*daemon.readers.get()?, &session)?;
     Ok(Decided { committed, effects: decision.effects, session })
 }

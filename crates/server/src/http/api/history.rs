@@ -56,55 +56,55 @@ fn check_days(days: Option<u32>) -> Result<Option<u32>, ApiError> {
     }
 }
 
-pub(in super::super) async fn audits(State(shared): State<Arc<DaemonState>>) -> ApiResult {
-    let view = blocking(&shared, |shared| Ok(shared.audits.view())).await?;
+pub(in super::super) async fn audits(State(daemon): State<Arc<DaemonState>>) -> ApiResult {
+    let view = blocking(&daemon, |daemon| Ok(daemon.audits.view())).await?;
     Ok(Json(view).into_response())
 }
 
-pub(in super::super) async fn audit(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
-    let found = blocking(&shared, move |shared| Ok(shared.audits.find(&id))).await?;
+pub(in super::super) async fn audit(State(daemon): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
+    let found = blocking(&daemon, move |daemon| Ok(daemon.audits.find(&id))).await?;
     found.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("no such finished audit"))
 }
 
 pub(in super::super) async fn start_audit(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     SignedJson { body, .. }: SignedJson<AuditBody>,
 ) -> ApiResult {
-    start(&shared, AuditWork { days: check_days(body.days)?, setting: None }).await
+    start(&daemon, AuditWork { days: check_days(body.days)?, setting: None }).await
 }
 
 pub(in super::super) async fn try_setting(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     SignedJson { body, .. }: SignedJson<TryBody>,
 ) -> ApiResult {
     let TryBody { key, value, days } = body;
     let days = check_days(days)?.unwrap_or(DEFAULT_TRY_DAYS);
-    start(&shared, AuditWork { days: Some(days), setting: Some((key, value)) }).await
+    start(&daemon, AuditWork { days: Some(days), setting: Some((key, value)) }).await
 }
 
-async fn start(shared: &Arc<DaemonState>, work: AuditWork) -> ApiResult {
-    let state = Arc::clone(shared);
-    let started = blocking(shared, move |_| Ok(audits::start(&state, work)?)).await?;
+async fn start(daemon: &Arc<DaemonState>, work: AuditWork) -> ApiResult {
+    let state = Arc::clone(daemon);
+    let started = blocking(daemon, move |_| Ok(audits::start(&state, work)?)).await?;
     Ok(Json(started).into_response())
 }
 
 pub(in super::super) async fn cancel_audit(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> ApiResult {
-    request_guard::authorize_decision(&shared, &headers, None)?;
-    match shared.audits.cancel(&id) {
+    request_guard::authorize_decision(&daemon, &headers, None)?;
+    match daemon.audits.cancel(&id) {
         true => Ok(Json(json!({ "cancelled": true })).into_response()),
         false => Err(ApiError::not_found("this audit is not running")),
     }
 }
 
 pub(in super::super) async fn clear(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     SignedJson { author, body: ClearBody { delete } }: SignedJson<ClearBody>,
 ) -> ApiResult {
     let cleared =
-        blocking(&shared, move |shared| Ok(history::clear(shared, delete, author.default_name().as_deref())?)).await?;
+        blocking(&daemon, move |daemon| Ok(history::clear(daemon, delete, author.default_name().as_deref())?)).await?;
     Ok(Json(cleared).into_response())
 }

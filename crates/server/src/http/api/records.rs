@@ -27,18 +27,18 @@ use crate::state::DaemonState;
 const DEFAULT_DAYS: u32 = 30;
 const MAX_DAYS: u32 = 400;
 
-pub(in super::super) async fn overview(State(shared): State<Arc<DaemonState>>) -> ApiResult {
-    let view = blocking(&shared, |shared| {
-        let mut view = run(shared, &OverviewRequest {})?;
-        view.today.quotas = shared.limits.view(now());
-        view.reviews = reviews::for_overview(shared);
+pub(in super::super) async fn overview(State(daemon): State<Arc<DaemonState>>) -> ApiResult {
+    let view = blocking(&daemon, |daemon| {
+        let mut view = run(daemon, &OverviewRequest {})?;
+        view.today.quotas = daemon.limits.view(now());
+        view.reviews = reviews::for_overview(daemon);
         Ok(view)
     });
     Ok(Json(view.await?).into_response())
 }
 
-pub(in super::super) async fn quotas(State(shared): State<Arc<DaemonState>>) -> ApiResult {
-    Ok(Json(json!({ "quotas": shared.limits.view(now()) })).into_response())
+pub(in super::super) async fn quotas(State(daemon): State<Arc<DaemonState>>) -> ApiResult {
+    Ok(Json(json!({ "quotas": daemon.limits.view(now()) })).into_response())
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -53,13 +53,13 @@ pub(in super::super) struct PageQuery {
 }
 
 pub(in super::super) async fn session_page(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     query: ApiQuery<PageQuery>,
 ) -> ApiResult {
     let PageQuery { before, calls, events_before } = parse_query(query)?;
-    read(&shared, move |shared| {
-        let session = resolve(shared, &id)?;
+    read(&daemon, move |daemon| {
+        let session = resolve(daemon, &id)?;
         Ok(SessionPageRequest { session, before, calls, events_before })
     })
     .await
@@ -78,28 +78,28 @@ impl LimitQuery {
 }
 
 pub(in super::super) async fn findings(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     query: ApiQuery<LimitQuery>,
 ) -> ApiResult {
     let limit = parse_query(query)?.limit();
     let findings =
-        blocking(&shared, move |shared| run(shared, &FindingsRequest { session: resolve(shared, &id)?, limit }));
+        blocking(&daemon, move |daemon| run(daemon, &FindingsRequest { session: resolve(daemon, &id)?, limit }));
     Ok(Json(json!({ "findings": findings.await? })).into_response())
 }
 
-pub(in super::super) async fn finding(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
-    let finding = blocking(&shared, move |shared| run(shared, &FindingRequest { id })).await?;
+pub(in super::super) async fn finding(State(daemon): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
+    let finding = blocking(&daemon, move |daemon| run(daemon, &FindingRequest { id })).await?;
     finding.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("no such finding"))
 }
 
 pub(in super::super) async fn notes(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     query: ApiQuery<LimitQuery>,
 ) -> ApiResult {
     let limit = parse_query(query)?.limit();
-    let notes = blocking(&shared, move |shared| run(shared, &NotesRequest { session: resolve(shared, &id)?, limit }));
+    let notes = blocking(&daemon, move |daemon| run(daemon, &NotesRequest { session: resolve(daemon, &id)?, limit }));
     Ok(Json(json!({ "notes": notes.await? })).into_response())
 }
 
@@ -111,11 +111,11 @@ pub(in super::super) struct TombstonesQuery {
 }
 
 pub(in super::super) async fn tombstones(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     query: ApiQuery<TombstonesQuery>,
 ) -> ApiResult {
     let request = TombstonesRequest { project: parse_query(query)?.project, now: now() };
-    let tombstones = blocking(&shared, move |shared| run(shared, &request)).await?;
+    let tombstones = blocking(&daemon, move |daemon| run(daemon, &request)).await?;
     Ok(Json(json!({ "tombstones": tombstones })).into_response())
 }
 
@@ -132,30 +132,30 @@ impl SpendQuery {
     }
 }
 
-pub(in super::super) async fn spend(State(shared): State<Arc<DaemonState>>, query: ApiQuery<SpendQuery>) -> ApiResult {
+pub(in super::super) async fn spend(State(daemon): State<Arc<DaemonState>>, query: ApiQuery<SpendQuery>) -> ApiResult {
     let days = parse_query(query)?.days();
-    let report = blocking(&shared, move |shared| {
-        Ok(dashboard::spend_report(&*shared.readers.get()?, now(), days, &TimeZone::system())?)
+    let report = blocking(&daemon, move |daemon| {
+        Ok(dashboard::spend_report(&*daemon.readers.get()?, now(), days, &TimeZone::system())?)
     });
     Ok(Json(report.await?).into_response())
 }
 
-fn resolve(shared: &DaemonState, name: &str) -> Result<SessionKey, ApiError> {
-    Ok(shared.readers.get()?.resolve(name)?)
+fn resolve(daemon: &DaemonState, name: &str) -> Result<SessionKey, ApiError> {
+    Ok(daemon.readers.get()?.resolve(name)?)
 }
 
-fn run<R: StoreRead>(shared: &DaemonState, request: &R) -> Result<R::Response, ApiError> {
-    Ok(request.run(Some(&*shared.readers.get()?))?)
+fn run<R: StoreRead>(daemon: &DaemonState, request: &R) -> Result<R::Response, ApiError> {
+    Ok(request.run(Some(&*daemon.readers.get()?))?)
 }
 
 /// Runs a read operation and returns its result as it is.
 async fn read<R: StoreRead + 'static>(
-    shared: &Arc<DaemonState>,
+    daemon: &Arc<DaemonState>,
     request: impl FnOnce(&DaemonState) -> Result<R, ApiError> + Send + 'static,
 ) -> ApiResult
 where
     R::Response: Send + 'static,
 {
-    let response = blocking(shared, move |shared| run(shared, &request(shared)?)).await?;
+    let response = blocking(daemon, move |daemon| run(daemon, &request(daemon)?)).await?;
     Ok(Json(response).into_response())
 }

@@ -79,37 +79,37 @@ pub(crate) struct ArtifactsView {
     pub(crate) artifacts: Vec<ArtifactView>,
 }
 
-pub(in super::super) async fn list(State(shared): State<Arc<DaemonState>>, query: ApiQuery<ReviewsQuery>) -> ApiResult {
+pub(in super::super) async fn list(State(daemon): State<Arc<DaemonState>>, query: ApiQuery<ReviewsQuery>) -> ApiResult {
     let ReviewsQuery { limit, offset, active } = parse_query(query)?;
     let request = ReviewsRequest { limit: Some(limit.unwrap_or(50).clamp(1, MAX_ROWS)), offset, active };
-    let view: ReviewsView = blocking(&shared, move |shared| Ok(reviews::list(shared, &request)?)).await?;
+    let view: ReviewsView = blocking(&daemon, move |daemon| Ok(reviews::list(daemon, &request)?)).await?;
     Ok(Json(view).into_response())
 }
 
 pub(in super::super) async fn file(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     SignedJson { author, body }: SignedJson<FileReviewRequest>,
 ) -> ApiResult {
     let request = FileReviewRequest { by: Some(name(&author)), ..body };
     let filed: ReviewSummaryView =
-        blocking(&shared, move |shared| Ok(reviews::file_from_browser(shared, &request)?)).await?;
+        blocking(&daemon, move |daemon| Ok(reviews::file_from_browser(daemon, &request)?)).await?;
     Ok(Json(filed).into_response())
 }
 
-pub(in super::super) async fn task(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
-    let view: ReviewView = blocking(&shared, move |shared| Ok(reviews::view(shared, &ReviewRequest { id })?)).await?;
+pub(in super::super) async fn task(State(daemon): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
+    let view: ReviewView = blocking(&daemon, move |daemon| Ok(reviews::view(daemon, &ReviewRequest { id })?)).await?;
     Ok(Json(view).into_response())
 }
 
 /// The journal from a number on: a client that reconnects reads what it missed, or everything.
 pub(in super::super) async fn journal(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     query: ApiQuery<JournalQuery>,
 ) -> ApiResult {
     let JournalQuery { after } = parse_query(query)?;
-    let view = blocking(&shared, move |shared| {
-        let dir = read::resolve(&root(&shared.config.paths), &id).map_err(reviews::to_ipc_error)?;
+    let view = blocking(&daemon, move |daemon| {
+        let dir = read::resolve(&root(&daemon.config.paths), &id).map_err(reviews::to_ipc_error)?;
         let entries = dir.read_journal::<Task>().map_err(|error| reviews::to_ipc_error(error.into()))?;
         let records = entries.iter().enumerate().skip(after).map(|(index, entry)| record_view(index, entry));
         Ok(JournalView { records: records.collect() })
@@ -126,36 +126,36 @@ fn record_view(index: usize, entry: &JournalEntry) -> JournalRecordView {
 }
 
 pub(in super::super) async fn decide(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     SignedJson { author, body: decision }: SignedJson<ReviewDecision>,
 ) -> ApiResult {
     let request = DecideReviewRequest { id, decision, by: Some(name(&author)) };
-    let decided = blocking(&shared, move |shared| Ok(reviews::decide(shared, &request)?)).await?;
+    let decided = blocking(&daemon, move |daemon| Ok(reviews::decide(daemon, &request)?)).await?;
     Ok(Json(decided).into_response())
 }
 
 pub(in super::super) async fn land(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     SignedJson { author, body: LandBody { apply, keep_commits, unapproved } }: SignedJson<LandBody>,
 ) -> ApiResult {
     let request = LandReviewRequest { id, apply, keep_commits, unapproved, by: Some(name(&author)) };
-    let landed = blocking(&shared, move |shared| Ok(reviews::land(shared, &request)?)).await?;
+    let landed = blocking(&daemon, move |daemon| Ok(reviews::land(daemon, &request)?)).await?;
     Ok(Json(landed).into_response())
 }
 
 pub(in super::super) async fn pause(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     SignedJson { body, .. }: SignedJson<PauseReviewsRequest>,
 ) -> ApiResult {
-    let view = blocking(&shared, move |shared| Ok(reviews::pause(shared, body)?)).await?;
+    let view = blocking(&daemon, move |daemon| Ok(reviews::pause(daemon, body)?)).await?;
     Ok(Json(view).into_response())
 }
 
-pub(in super::super) async fn artifacts(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
-    let artifacts = blocking(&shared, move |shared| {
-        let dir = read::resolve(&root(&shared.config.paths), &id).map_err(reviews::to_ipc_error)?;
+pub(in super::super) async fn artifacts(State(daemon): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
+    let artifacts = blocking(&daemon, move |daemon| {
+        let dir = read::resolve(&root(&daemon.config.paths), &id).map_err(reviews::to_ipc_error)?;
         let filed = dir.read_filed::<Task>().map_err(|error| reviews::to_ipc_error(error.into()))?;
         Ok(task_dir::artifacts(&filed.artifacts))
     })
@@ -165,15 +165,15 @@ pub(in super::super) async fn artifacts(State(shared): State<Arc<DaemonState>>, 
 
 /// One artifact as text, redacted.
 pub(in super::super) async fn artifact(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path((id, name)): Path<(String, String)>,
 ) -> ApiResult {
-    let text = blocking(&shared, move |shared| artifact_text(shared, &id, &name)).await?;
+    let text = blocking(&daemon, move |daemon| artifact_text(daemon, &id, &name)).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }
 
-pub(in super::super) fn artifact_text(shared: &DaemonState, id: &str, name: &str) -> Result<String, ApiError> {
-    let dir = read::resolve(&root(&shared.config.paths), id).map_err(reviews::to_ipc_error)?;
+pub(in super::super) fn artifact_text(daemon: &DaemonState, id: &str, name: &str) -> Result<String, ApiError> {
+    let dir = read::resolve(&root(&daemon.config.paths), id).map_err(reviews::to_ipc_error)?;
     let filed = dir.read_filed::<Task>().map_err(|error| reviews::to_ipc_error(error.into()))?;
     let bytes = task_dir::read_artifact(&filed.artifacts, name).map_err(reviews::to_ipc_error)?;
     Ok(redact(&String::from_utf8_lossy(&bytes)).into_owned())

@@ -40,13 +40,13 @@ fn recent(store: &dyn Store, reader: Option<&str>, now: Timestamp) -> Result<Vec
 
 /// What was resolved in the last minutes, newest first: sessions and review tasks.
 pub(super) fn recent_about_all(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     store: &dyn Store,
     reader: Option<&str>,
     now: Timestamp,
 ) -> Result<Vec<DecisionLine>> {
     let mut lines = recent(store, reader, now)?;
-    lines.extend(recent_reviews(&reviews::all(shared), reader, now));
+    lines.extend(recent_reviews(&reviews::all(daemon), reader, now));
     lines.sort_by_key(|line| std::cmp::Reverse(line.at));
     Ok(lines)
 }

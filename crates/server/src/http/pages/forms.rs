@@ -65,16 +65,16 @@ pub(super) fn micros(text: &str) -> Result<u64, ApiError> {
 }
 
 pub(super) async fn decide(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     form: SignedForm,
 ) -> Result<Response, ApiError> {
     let (decision, resume) = decision(&form.fields)?;
     let note = form.fields.get("note").unwrap_or_default().to_owned();
     let author = form.author.clone();
-    let (message, session) = blocking(&shared, move |shared| {
-        let session = shared.readers.get()?.resolve(&id)?;
-        let decided = decide_one(shared, &session, decision.clone(), note, resume, &author)?;
+    let (message, session) = blocking(&daemon, move |daemon| {
+        let session = daemon.readers.get()?.resolve(&id)?;
+        let decided = decide_one(daemon, &session, decision.clone(), note, resume, &author)?;
         Ok((message(&decision, &decided), session))
     })
     .await?;
@@ -82,7 +82,7 @@ pub(super) async fn decide(
 }
 
 fn decide_one(
-    shared: &DaemonState,
+    daemon: &DaemonState,
     session: &SessionKey,
     decision: OperatorDecision,
     note: String,
@@ -90,16 +90,16 @@ fn decide_one(
     author: &Author,
 ) -> Result<Decided, ApiError> {
     let body = |decision, note| DecisionBody { decision, note, by: None };
-    let decided = apply(shared, session.clone(), body(decision, note), author)?;
+    let decided = apply(daemon, session.clone(), body(decision, note), author)?;
     let held = decided.session.as_ref().and_then(|session| session.held.as_ref()).filter(|_| resume);
     let Some(held) = held else { return Ok(decided) };
     // A larger budget does not solve a loop, and does not overrule a person.
-    let incident = shared.readers.get()?.incident(&held.incident)?;
+    let incident = daemon.readers.get()?.incident(&held.incident)?;
     let pattern = incident.as_ref().and_then(|incident| incident.finding.as_ref()).map(|finding| &*finding.pattern);
     if pattern != Some(dashboard::BUDGET_PATTERN) {
         return Ok(decided);
     }
-    apply(shared, session.clone(), body(OperatorDecision::RESUME, String::new()), author)
+    apply(daemon, session.clone(), body(OperatorDecision::RESUME, String::new()), author)
 }
 
 /// What came of a decision, in one sentence.
@@ -135,7 +135,7 @@ fn not_stored(decided: &Decided, text: String) -> String {
 }
 
 pub(super) async fn decide_incidents(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     form: SignedForm,
 ) -> Result<Response, ApiError> {
     let (fields, author) = (&form.fields, form.author.clone());
@@ -145,15 +145,15 @@ pub(super) async fn decide_incidents(
     if incidents.is_empty() {
         return Err(ApiError::bad_request("no incident is selected"));
     }
-    let results = blocking(&shared, move |shared| {
-        let store = shared.readers.get()?;
+    let results = blocking(&daemon, move |daemon| {
+        let store = daemon.readers.get()?;
         let mut sessions = Vec::new();
         for id in incidents.iter().take(MAX_INCIDENTS) {
             let incident = store.incident(id)?.ok_or_else(|| ApiError::not_found(format!("no incident {id}")))?;
             sessions.push(incident.session.to_string());
         }
         drop(store);
-        Ok(apply_to_all(shared, sessions, &body, &author))
+        Ok(apply_to_all(daemon, sessions, &body, &author))
     })
     .await?;
     let refused: Vec<&ErrorBody> = results
@@ -175,7 +175,7 @@ pub(super) async fn decide_incidents(
 
 /// Answers a permission prompt of an agent.
 pub(super) async fn answer(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     form: SignedForm,
 ) -> Result<Response, ApiError> {
@@ -193,7 +193,7 @@ pub(super) async fn answer(
         by: form.author.default_name(),
         caller: None,
     };
-    blocking(&shared, move |shared| Ok(approvals::answer(shared, &request)?)).await?;
+    blocking(&daemon, move |daemon| Ok(approvals::answer(daemon, &request)?)).await?;
     let message = match answer {
         PermissionAnswer::Allow => "Allowed once.",
         PermissionAnswer::Deny => "Denied.",

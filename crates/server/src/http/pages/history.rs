@@ -32,17 +32,17 @@ pub(super) struct HistoryQuery {
 }
 
 pub(super) async fn page(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     headers: HeaderMap,
     Query(query): Query<HistoryQuery>,
 ) -> Response {
     let key = query.key;
-    respond(&shared, &headers, query.fragment, move |shared, _| view(shared, key)).await
+    respond(&daemon, &headers, query.fragment, move |daemon, _| view(daemon, key)).await
 }
 
-fn view(shared: &DaemonState, key: Option<String>) -> Result<HistoryPage, ApiError> {
-    let audits = shared.audits.view();
-    let keys = audits::settings(&shared.config)?;
+fn view(daemon: &DaemonState, key: Option<String>) -> Result<HistoryPage, ApiError> {
+    let audits = daemon.audits.view();
+    let keys = audits::settings(&daemon.config)?;
     let (selected, not_tried) = match key {
         Some(key) if keys.iter().any(|(known, _)| *known == key) => (Some(key), None),
         key => (None, key),
@@ -77,20 +77,20 @@ fn view(shared: &DaemonState, key: Option<String>) -> Result<HistoryPage, ApiErr
                 error: audit.error,
             })
             .collect(),
-        trial: tried.map(|tried| setting_trial(shared, tried)).transpose()?,
+        trial: tried.map(|tried| setting_trial(daemon, tried)).transpose()?,
         keys,
         selected,
         not_tried,
     })
 }
 
-fn setting_trial(shared: &DaemonState, tried: TriedSettingView) -> Result<SettingTrial, ApiError> {
+fn setting_trial(daemon: &DaemonState, tried: TriedSettingView) -> Result<SettingTrial, ApiError> {
     let outcome = |outcome: RulesOutcome| TrialOutcome {
         nudges: outcome.nudged,
         pauses: outcome.paused,
         wasted_micros: outcome.in_loops_micros,
     };
-    let store = shared.readers.get()?;
+    let store = daemon.readers.get()?;
     let mut differences = Vec::new();
     for difference in tried.differences {
         // Only a session that Belay recorded has a page; others are known from their transcripts alone.
@@ -118,16 +118,16 @@ fn days(fields: &Fields) -> Result<Option<u32>, ApiError> {
 }
 
 pub(super) async fn start_audit(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     form: SignedForm,
 ) -> Result<Response, ApiError> {
     let work = AuditWork { days: days(&form.fields)?, setting: None };
-    start(&shared, work).await?;
+    start(&daemon, work).await?;
     Ok(form.done("The audit has started; History shows its progress.", "/history"))
 }
 
 pub(super) async fn try_setting(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     form: SignedForm,
 ) -> Result<Response, ApiError> {
     let named = |name: &str| {
@@ -138,21 +138,21 @@ pub(super) async fn try_setting(
         days: Some(days(&form.fields)?.unwrap_or(DEFAULT_TRY_DAYS)),
         setting: Some((named("key")?, named("value")?)),
     };
-    start(&shared, work).await?;
+    start(&daemon, work).await?;
     Ok(form.done("Belay replays your past sessions with this value. The result appears here.", "/history#try"))
 }
 
-async fn start(shared: &Arc<DaemonState>, work: AuditWork) -> Result<(), ApiError> {
-    let state = Arc::clone(shared);
-    blocking(shared, move |_| Ok(audits::start(&state, work)?)).await.map(drop)
+async fn start(daemon: &Arc<DaemonState>, work: AuditWork) -> Result<(), ApiError> {
+    let state = Arc::clone(daemon);
+    blocking(daemon, move |_| Ok(audits::start(&state, work)?)).await.map(drop)
 }
 
 pub(super) async fn cancel_audit(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     form: SignedForm,
 ) -> Result<Response, ApiError> {
-    match shared.audits.cancel(&id) {
+    match daemon.audits.cancel(&id) {
         true => Ok(form.done("Cancelled. The audit stops after the file that it is reading.", "/history")),
         false => Err(ApiError::not_found("this audit is not running")),
     }
@@ -160,21 +160,21 @@ pub(super) async fn cancel_audit(
 
 /// The report of an audit: a page of its own.
 pub(super) async fn report(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let report = blocking(&shared, move |shared| Ok(shared.audits.report(&id))).await?;
+    let report = blocking(&daemon, move |daemon| Ok(daemon.audits.report(&id))).await?;
     Ok(match report {
         Some(report) => ([(CONTENT_SECURITY_POLICY, REPORT_POLICY)], Html(report)).into_response(),
-        None => Reader::new(&shared, &headers, None).error(ApiError::not_found("this audit has no report")),
+        None => Reader::new(&daemon, &headers, None).error(ApiError::not_found("this audit has no report")),
     })
 }
 
-pub(super) async fn clear(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
+pub(super) async fn clear(State(daemon): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
     let (delete, author) = (form.fields.is_set("delete"), form.author.clone());
     let cleared =
-        blocking(&shared, move |shared| Ok(history::clear(shared, delete, author.default_name().as_deref())?)).await?;
+        blocking(&daemon, move |daemon| Ok(history::clear(daemon, delete, author.default_name().as_deref())?)).await?;
     Ok(form.done(&describe(cleared), "/settings"))
 }
 

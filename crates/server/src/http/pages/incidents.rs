@@ -35,7 +35,7 @@ pub(super) struct IncidentsPageQuery {
 }
 
 pub(super) async fn page(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     headers: HeaderMap,
     Query(query): Query<IncidentsPageQuery>,
 ) -> Response {
@@ -44,8 +44,8 @@ pub(super) async fn page(
         "closed" => IncidentFilter::Closed,
         _ => IncidentFilter::Open,
     };
-    respond(&shared, &headers, query.fragment, move |shared, reader| {
-        let store = shared.readers.get()?;
+    respond(&daemon, &headers, query.fragment, move |daemon, reader| {
+        let store = daemon.readers.get()?;
         Ok(Inbox { store: &*store, reader: reader.name.as_deref() }.view(filter, query.incident.as_deref())?)
     })
     .await

@@ -32,16 +32,16 @@ const MAX_TASKS: usize = 200;
 const MAX_DIFF_BYTES: usize = 256 * 1024;
 
 pub(super) async fn list(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     headers: HeaderMap,
     Query(query): Query<FragmentQuery>,
 ) -> Response {
-    respond(&shared, &headers, query.fragment, |shared, _| {
-        let view = reviews::list(shared, &ReviewsRequest { limit: Some(MAX_TASKS), ..ReviewsRequest::default() })?;
-        let (rounds, round_minutes) = reviews::default_limits(shared)?;
+    respond(&daemon, &headers, query.fragment, |daemon, _| {
+        let view = reviews::list(daemon, &ReviewsRequest { limit: Some(MAX_TASKS), ..ReviewsRequest::default() })?;
+        let (rounds, round_minutes) = reviews::default_limits(daemon)?;
         let form = ReviewForm {
-            agents: agents(shared),
-            project_dirs: reviews::roots(shared)?.iter().map(|root| root.display().to_string()).collect(),
+            agents: agents(daemon),
+            project_dirs: reviews::roots(daemon)?.iter().map(|root| root.display().to_string()).collect(),
             rounds,
             round_minutes,
             queue_is_full: view.queued >= view.queue_depth,
@@ -52,13 +52,13 @@ pub(super) async fn list(
 }
 
 /// The agents that run headless, installed ones first.
-fn agents(shared: &DaemonState) -> Vec<AgentChoice> {
+fn agents(daemon: &DaemonState) -> Vec<AgentChoice> {
     let headless = belay_agents::AGENTS.iter().filter(|agent| agent.headless.is_some());
     let mut agents: Vec<AgentChoice> = headless
         .map(|agent| AgentChoice {
             id: agent.id.to_owned(),
             name: agent.display_name.to_owned(),
-            installed: reviews::is_installed(shared, agent),
+            installed: reviews::is_installed(daemon, agent),
         })
         .collect();
     agents.sort_by_key(|agent| !agent.installed);
@@ -76,17 +76,17 @@ pub(super) struct TaskQuery {
 }
 
 pub(super) async fn task(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     headers: HeaderMap,
     Path(id): Path<String>,
     Query(query): Query<TaskQuery>,
 ) -> Response {
     let TaskQuery { fragment, diff, issues } = query;
     let wants_diff = fragment.is_none();
-    respond(&shared, &headers, fragment, move |shared, _| {
-        let view = reviews::view(shared, &ReviewRequest { id })?;
+    respond(&daemon, &headers, fragment, move |daemon, _| {
+        let view = reviews::view(daemon, &ReviewRequest { id })?;
         let diff = diff.filter(|_| wants_diff).and_then(|round| {
-            let text = artifact_text(shared, &view.summary.id, &format!("{round:02}.diff")).ok()?;
+            let text = artifact_text(daemon, &view.summary.id, &format!("{round:02}.diff")).ok()?;
             Some(bounded_diff(round, text))
         });
         Ok(ReviewPage { view, diff, issues: IssueFilter::from_query(issues.as_deref().unwrap_or_default()) })
@@ -104,14 +104,14 @@ fn bounded_diff(round: u32, mut text: String) -> RoundDiff {
 }
 
 pub(super) async fn artifact(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let text = blocking(&shared, move |shared| artifact_text(shared, &id, &name)).await?;
+    let text = blocking(&daemon, move |daemon| artifact_text(daemon, &id, &name)).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }
 
-pub(super) async fn file(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
+pub(super) async fn file(State(daemon): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
     let fields = &form.fields;
     let text = |name: &str| fields.get(name).map(str::to_owned);
     let small = |name: &str| Ok::<_, ApiError>(fields.number(name)?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
@@ -133,7 +133,7 @@ pub(super) async fn file(State(shared): State<Arc<DaemonState>>, form: SignedFor
         by: Some(name(&form.author)),
         ..FileReviewRequest::default()
     };
-    let filed = blocking(&shared, move |shared| Ok(reviews::file_from_browser(shared, &request)?)).await?;
+    let filed = blocking(&daemon, move |daemon| Ok(reviews::file_from_browser(daemon, &request)?)).await?;
     Ok(form.go_to(&Subject::review(filed.id).page()))
 }
 
@@ -168,15 +168,15 @@ fn dollars(fields: &Fields) -> Result<Option<u64>, ApiError> {
     fields.get("dollars").map(micros).transpose()
 }
 
-pub(super) async fn queue(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
+pub(super) async fn queue(State(daemon): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
     let paused = form.fields.is_set("paused");
-    blocking(&shared, move |shared| Ok(reviews::pause(shared, PauseReviewsRequest { paused })?)).await?;
+    blocking(&daemon, move |daemon| Ok(reviews::pause(daemon, PauseReviewsRequest { paused })?)).await?;
     let message = if paused { "Paused: nothing new starts." } else { "The queue runs." };
     Ok(form.done(message, "/reviews"))
 }
 
 pub(super) async fn decide(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     form: SignedForm,
 ) -> Result<Response, ApiError> {
@@ -187,7 +187,7 @@ pub(super) async fn decide(
         let apply = wanted == "land_apply";
         // A page offers this for what is approved. The person accepts anything else first.
         let request = LandReviewRequest { id, apply, keep_commits: false, unapproved: false, by };
-        let landed = blocking(&shared, move |shared| Ok(reviews::land(shared, &request)?)).await?;
+        let landed = blocking(&daemon, move |daemon| Ok(reviews::land(daemon, &request)?)).await?;
         return Ok(form.done(&format::sentence(&landed.message), &page));
     }
     let decision = decision(wanted, &form.fields)?;
@@ -200,7 +200,7 @@ pub(super) async fn decide(
         ReviewDecision::Answer { .. } | ReviewDecision::Cancel => "",
     };
     let request = DecideReviewRequest { id, decision, by };
-    let task = blocking(&shared, move |shared| Ok(reviews::decide(shared, &request)?)).await?;
+    let task = blocking(&daemon, move |daemon| Ok(reviews::decide(daemon, &request)?)).await?;
     Ok(form.done(&format!("{done}{}", task.status), &page))
 }
 

@@ -18,14 +18,14 @@ use crate::audits;
 use crate::state::DaemonState;
 
 pub(super) async fn page(
-    State(shared): State<Arc<DaemonState>>,
+    State(daemon): State<Arc<DaemonState>>,
     headers: HeaderMap,
     Query(query): Query<FragmentQuery>,
 ) -> Response {
-    respond(&shared, &headers, query.fragment, |shared, _| view(shared)).await
+    respond(&daemon, &headers, query.fragment, |daemon, _| view(daemon)).await
 }
 
-pub(super) async fn save(State(shared): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
+pub(super) async fn save(State(daemon): State<Arc<DaemonState>>, form: SignedForm) -> Result<Response, ApiError> {
     let fields = &form.fields;
     let key = fields.get("key").ok_or_else(|| ApiError::bad_request("key: no key is named"))?.to_owned();
     let unset = fields.get("unset").is_some();
@@ -34,17 +34,17 @@ pub(super) async fn save(State(shared): State<Arc<DaemonState>>, form: SignedFor
     if !unset && value.as_deref().is_none_or(|value| value.is_empty() && is_secret(&key)) {
         return Err(ApiError::bad_request(format!("{key}: no value is given")));
     }
-    let message = blocking(&shared, move |shared| {
-        config::write(shared, &key, value.as_deref().filter(|_| !unset))?;
+    let message = blocking(&daemon, move |daemon| {
+        config::write(daemon, &key, value.as_deref().filter(|_| !unset))?;
         Ok(if unset { format!("{key} has its default again.") } else { format!("{key} is saved.") })
     })
     .await?;
     Ok(form.done(&message, "/settings"))
 }
 
-fn view(shared: &DaemonState) -> Result<SettingsPage, ApiError> {
-    let loaded = config::load(shared)?;
-    let can_be_tried = audits::settings(&shared.config)?;
+fn view(daemon: &DaemonState) -> Result<SettingsPage, ApiError> {
+    let loaded = config::load(daemon)?;
+    let can_be_tried = audits::settings(&daemon.config)?;
     let mut sections: Vec<SettingsSection> = Vec::new();
     for entry in loaded.entries() {
         let section = section_of(&entry.key);
@@ -59,7 +59,7 @@ fn view(shared: &DaemonState) -> Result<SettingsPage, ApiError> {
             last.keys.push(setting);
         }
     }
-    Ok(SettingsPage { sections, file: shared.config.paths.config_file().display().to_string() })
+    Ok(SettingsPage { sections, file: daemon.config.paths.config_file().display().to_string() })
 }
 
 /// The section of a key: everything but its last part.
