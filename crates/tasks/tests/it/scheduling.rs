@@ -149,6 +149,33 @@ fn a_task_that_rests_begins_when_something_is_observed() {
 }
 
 #[test]
+fn a_condition_is_watched_by_the_next_process_too_and_a_command_never_runs() {
+    let (world, dir) = (World::new(), tempfile::tempdir().unwrap());
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let awaits = |name: &str, awaited| Spec {
+        name: name.to_owned(),
+        count: 1,
+        waits_for_fact: true,
+        awaits: Some(awaited),
+        ..Spec::default()
+    };
+    let command = Awaited::Command { command: "touch ran".to_owned(), dir: path("") };
+    // Looked at first, because it was filed first.
+    let commanded = world.file(awaits("command", command.clone()));
+    let file = world.file(awaits("file", Awaited::File { path: path("done") }));
+    for task in [&commanded, &file] {
+        world.tasks.observe(task, "idle".to_owned()).unwrap();
+    }
+    let world = world.restart();
+    assert!(world.tasks.is_busy() && world.summary(&file).waiting.is_some(), "the wait is in the journal");
+    std::fs::write(path("done"), "").unwrap();
+    assert_eq!(world.end(&file), "counted");
+    assert_eq!(world.log(), ["file 1"]);
+    // An agent may have declared it: here it would run outside of that agent's sandbox.
+    assert!(world.summary(&commanded).waiting == Some(command) && !dir.path().join("ran").exists());
+}
+
+#[test]
 fn the_result_of_an_ended_task_is_claimed_by_one() {
     let world = World::new();
     let release = world.block("a");

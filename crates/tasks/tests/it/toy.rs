@@ -8,6 +8,7 @@ use belay_config::Config;
 use belay_core::task::{
     AfterFailure, Counts, Journalled, Machine, Record, RecordOf, Spend, StepError, StepFailure, Steps,
 };
+use belay_core::wait::Awaited;
 use belay_core::{Subject, Timestamp};
 use belay_drive::limits::AccountId;
 use belay_tasks::{Names, Performer, StepContext, StepEnd, TaskView};
@@ -21,6 +22,8 @@ pub(crate) struct Spec {
     pub(crate) count: u32,
     /// Begins when something is observed, and not at once.
     pub(crate) waits_for_fact: bool,
+    /// What the task waits for after that.
+    pub(crate) awaits: Option<Awaited>,
     /// A directory that no other task may use meanwhile.
     pub(crate) dir: Option<PathBuf>,
 }
@@ -107,7 +110,12 @@ impl Journalled for Count {
             }
             Record::Interrupted { spend, .. } => self.spent = self.spent.plus(spend),
             Record::Observed { fact } if self.end.is_some() => self.end = Some(fact.clone()),
-            Record::Observed { .. } => self.steps.go_to(1),
+            Record::Observed { .. } => {
+                self.steps.go_to(1);
+                if let Some(awaited) = &self.spec.awaits {
+                    self.steps.wait(awaited.clone())?;
+                }
+            }
             _ if self.end.is_some() => return Err(Misfit::Ended),
             Record::Started { step, attempt } => self.steps.start(at, step, *attempt)?,
             Record::Waits { waiting } => self.steps.wait(waiting.clone())?,
@@ -137,7 +145,7 @@ pub(crate) struct Summary {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) end: Option<String>,
-    pub(crate) waiting: Option<belay_core::wait::Awaited>,
+    pub(crate) waiting: Option<Awaited>,
     pub(crate) micros: u64,
     pub(crate) records: usize,
 }
