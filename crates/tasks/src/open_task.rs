@@ -42,12 +42,9 @@ impl<M: Machine> OpenTask<M> {
     }
 
     /// Writes a new task. It exists once its last file does.
-    pub(crate) fn create(root: &Path, prefix: &str, task: NewTask<M::Spec>) -> Result<Self, TaskError> {
-        let mut names = (0..MAX_NAMES).map(|_| TaskDir::new(root, &new_id(prefix)));
-        let dir = names.find(|dir| !dir.path().exists());
-        let dir = dir.ok_or_else(|| TaskError::Invalid("cannot find a free id".to_owned()))?;
+    pub(crate) fn create(dir: &TaskDir, task: NewTask<M::Spec>) -> Result<Self, TaskError> {
         dir.create()?;
-        Self::write(&dir, task).inspect_err(|_| {
+        Self::write(dir, task).inspect_err(|_| {
             // Without `task.json` it is not a task, but it takes space.
             let _ = std::fs::remove_dir_all(dir.path());
         })
@@ -86,6 +83,13 @@ impl<M: Machine> OpenTask<M> {
     pub fn view(&self) -> TaskView<'_, M> {
         TaskView { dir: &self.dir, filed: &self.filed, machine: self.machine(), entries: self.entries() }
     }
+}
+
+/// A directory for a new task, which does not exist yet.
+pub(crate) fn free_dir(root: &Path, prefix: &str) -> Result<TaskDir, TaskError> {
+    let mut names = (0..MAX_NAMES).map(|_| TaskDir::new(root, &new_id(prefix)));
+    let dir = names.find(|dir| !dir.path().exists());
+    dir.ok_or_else(|| TaskError::Invalid("cannot find a free id".to_owned()))
 }
 
 /// Short enough to type, without letters that look alike.

@@ -24,7 +24,7 @@ pub use claim::Claim;
 use crate::error::TaskError;
 use crate::host::DriverHost;
 use crate::list::{self, SummaryCache};
-use crate::open_task::{NewTask, OpenTask};
+use crate::open_task::{NewTask, OpenTask, free_dir};
 use crate::performer::{DriverPaths, Performer};
 use crate::resources::Resources;
 use crate::scheduler;
@@ -55,7 +55,7 @@ pub(crate) struct Shared<P: Performer> {
 #[derive(Debug)]
 pub(crate) struct State<M: Machine> {
     pub(crate) tasks: BTreeMap<String, Slot<M>>,
-    /// Ended tasks that are being opened.
+    /// Tasks that are being opened or written for the first time: nobody else may have their journals open.
     opening: BTreeSet<String>,
     /// Ended tasks whose result is being landed or archived.
     claimed: BTreeSet<String>,
@@ -144,7 +144,7 @@ impl<P: Performer> Shared<P> {
             if let Some(slot) = state.tasks.get(id) {
                 return Ok(Arc::clone(&slot.task));
             }
-            // Opening repairs the end of a journal, so that nobody else may have it open.
+            // Opening repairs the end of a journal.
             if state.opening.insert(id.to_owned()) {
                 break;
             }
@@ -267,6 +267,8 @@ impl<P: Performer> Tasks<P> {
         let depth = self.shared.performer.queue_depth(&config);
         let workers = self.shared.performer.workers(&config);
         let most = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let dir = free_dir(&self.shared.root, P::NAMES.prefix)?;
+        let id = dir.id();
         {
             // Counted before it is written, so that two requests cannot both take the last place.
             let mut state = self.shared.lock();
@@ -276,19 +278,26 @@ impl<P: Performer> Tasks<P> {
             if queued.saturating_add(state.filing) >= most(depth).saturating_add(free) {
                 return Err(TaskError::QueueFull { depth });
             }
+            // It can be found as soon as it is written. A decision about it waits until it is in the map.
+            if !state.opening.insert(id.to_owned()) {
+                return Err(TaskError::Invalid(format!("another task `{id}` is being filed; try again")));
+            }
             state.filing += 1;
         }
-        let created = OpenTask::create(&self.shared.root, P::NAMES.prefix, task);
+        let created = OpenTask::create(&dir, task);
         let written = created.map(|open| (self.shared.write_derived(&open), open));
         let mut state = self.shared.lock();
         state.filing -= 1;
-        let (summary, open) = written?;
-        let id = open.dir.id().to_owned();
-        state.tasks.insert(id.clone(), Slot::new(open));
-        state.woken = true;
+        state.opening.remove(id);
+        let summary = written.map(|(summary, open)| {
+            state.tasks.insert(id.to_owned(), Slot::new(open));
+            state.woken = true;
+            summary
+        });
         drop(state);
         self.shared.changed.notify_all();
-        self.shared.notify_host(&id);
+        let summary = summary?;
+        self.shared.notify_host(id);
         Ok(summary)
     }
 

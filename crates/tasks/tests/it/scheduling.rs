@@ -1,3 +1,6 @@
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
 use belay_core::Timestamp;
 use belay_core::task::{Record, StepFailure};
 use belay_core::wait::Awaited;
@@ -192,4 +195,35 @@ fn the_result_of_an_ended_task_is_claimed_by_one() {
     assert_eq!(world.summary(&task).end.as_deref(), Some("landed"));
     assert_eq!(world.tasks.decide(&task, "ada", Decision::Resume).unwrap().end, None);
     assert!(world.root().join(task.id()).join("meta.json").exists());
+}
+
+#[test]
+fn a_decision_about_a_task_that_is_being_filed_waits_for_it() {
+    let world = World::new();
+    world.tasks.set_paused(true).unwrap();
+    let (written, is_written) = channel();
+    let (release, released) = channel::<()>();
+    *world.toy.0.on_filed.lock().unwrap() = Some(Box::new(move || {
+        written.send(()).unwrap();
+        released.recv().unwrap();
+    }));
+    std::thread::scope(|scope| {
+        let filing = scope.spawn(|| world.count("a"));
+        is_written.recv().unwrap();
+        let found = std::fs::read_dir(world.root()).unwrap().find_map(|entry| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            name.starts_with("c-").then_some(name)
+        });
+        let task = world.tasks.resolve(&found.unwrap()).unwrap();
+        let (decided, is_decided) = channel();
+        let (tasks, dir) = (&world.tasks, task.clone());
+        scope.spawn(move || decided.send(tasks.decide(&dir, "ada", Decision::Cancel)).unwrap());
+        let early = is_decided.recv_timeout(Duration::from_millis(100));
+        release.send(()).unwrap();
+        assert!(matches!(early, Err(RecvTimeoutError::Timeout)), "its journal would be open twice");
+        filing.join().unwrap();
+        assert_eq!(is_decided.recv().unwrap().unwrap().end.as_deref(), Some("cancelled"));
+        assert_eq!(task.replay::<Count>().unwrap().entries.len(), 1);
+    });
+    assert!(!world.tasks.is_busy() && world.log().is_empty());
 }

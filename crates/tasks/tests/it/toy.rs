@@ -11,7 +11,7 @@ use belay_core::task::{
 use belay_core::wait::Awaited;
 use belay_core::{Subject, Timestamp};
 use belay_drive::limits::AccountId;
-use belay_tasks::{Names, Performer, StepContext, StepEnd, TaskView};
+use belay_tasks::{Names, OpenTask, Performer, StepContext, StepEnd, TaskView};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -164,6 +164,8 @@ pub(crate) struct Script {
     pub(crate) acts: Mutex<Vec<(String, Act)>>,
     /// What ran: the name of the task, the step, and whether it was recovered.
     pub(crate) log: Mutex<Vec<String>>,
+    /// Called once, when a task is written for the first time.
+    pub(crate) on_filed: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 #[derive(Clone, Default)]
@@ -232,6 +234,13 @@ impl Performer for Toy {
     fn occupies(&self, task: &Count) -> Option<PathBuf> {
         let works = task.steps.have_begun() && task.steps.waiting().is_none() && task.end.is_none();
         task.spec.dir.clone().filter(|_| works)
+    }
+
+    fn write_derived(&self, _: &OpenTask<Count>, _: &Summary) {
+        let on_filed = self.0.on_filed.lock().unwrap().take();
+        if let Some(on_filed) = on_filed {
+            on_filed();
+        }
     }
 
     fn summary(task: TaskView<'_, Count>) -> Summary {
