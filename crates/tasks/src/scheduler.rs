@@ -28,7 +28,7 @@ const PAUSE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const CONDITION_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Longest sleep while a time is awaited. The clock of a sleep stands still while the machine is suspended.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
-/// How long a task waits after its journal could not be written.
+/// How long a task waits after it could not be continued, such as while its journal cannot be written.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// Schedules steps until the shutdown, then waits for those that run.
@@ -71,22 +71,42 @@ pub(crate) fn run<P: Performer>(shared: &Arc<Shared<P>>) {
 fn schedule<P: Performer>(shared: &Arc<Shared<P>>) -> Option<Timestamp> {
     let mut config = None;
     let mut wake_at: Option<Timestamp> = None;
-    for (id, task) in idle_tasks(shared) {
-        let again = consider(shared, &id, &task, &mut config).unwrap_or_else(|error| {
-            tracing::warn!(task = id, %error, "cannot continue a task for now");
-            Some(now() + RETRY_AFTER)
-        });
+    for IdleTask { id, task, retry_in } in idle_tasks(shared) {
+        let again = match retry_in {
+            Some(left) => Some(now() + left),
+            None => consider(shared, &id, &task, &mut config).unwrap_or_else(|error| {
+                tracing::warn!(task = id, %error, "cannot continue a task for now");
+                if let Some(slot) = shared.lock().tasks.get_mut(&id) {
+                    slot.retry_at = Some(Instant::now() + RETRY_AFTER);
+                }
+                Some(now() + RETRY_AFTER)
+            }),
+        };
         wake_at = [wake_at, again].into_iter().flatten().min();
     }
     wake_at
 }
 
+/// A task of which nothing runs.
+struct IdleTask<M: Machine> {
+    id: String,
+    task: SharedTask<M>,
+    /// It could not be continued a moment ago.
+    retry_in: Option<Duration>,
+}
+
 /// The tasks that may run: those that have begun first, then in the order of their filing.
-fn idle_tasks<P: Performer>(shared: &Shared<P>) -> Vec<(String, SharedTask<P::Machine>)> {
+fn idle_tasks<P: Performer>(shared: &Shared<P>) -> Vec<IdleTask<P::Machine>> {
+    let now = Instant::now();
     let state = shared.lock();
     let mut idle: Vec<_> = state.tasks.iter().filter(|(_, slot)| slot.in_flight.is_none()).collect();
     idle.sort_by_key(|(id, slot)| (!slot.has_begun, slot.filed_at, (*id).clone()));
-    idle.into_iter().map(|(id, slot)| (id.clone(), Arc::clone(&slot.task))).collect()
+    let idle = idle.into_iter().map(|(id, slot)| IdleTask {
+        id: id.clone(),
+        task: Arc::clone(&slot.task),
+        retry_in: slot.retry_at.filter(|at| *at > now).map(|at| at - now),
+    });
+    idle.collect()
 }
 
 /// Starts the next step of a task if nothing speaks against it. Returns when to look again.
@@ -131,7 +151,7 @@ fn consider<P: Performer>(
         Ok(Admitted::Start(slot)) => {
             drop(open);
             shared.notify_host(id);
-            start(shared, task, StepStart { context, slot, is_new });
+            start(shared, task, StepStart { context, slot, is_new })?;
             Ok(None)
         }
         other => {
@@ -314,12 +334,12 @@ struct StepStart<M: Machine> {
     is_new: bool,
 }
 
-/// Runs a step in a thread of its own.
+/// Runs a step in a thread of its own. Without a thread, its start is recorded and it is recovered later.
 fn start<P: Performer>(
     shared: &Arc<Shared<P>>,
     task: &SharedTask<P::Machine>,
     StepStart { context, slot, is_new }: StepStart<P::Machine>,
-) {
+) -> Result<(), TaskError> {
     let id = context.dir.id().to_owned();
     let (thread_shared, task, name) = (Arc::clone(shared), Arc::clone(task), id.clone());
     let spawned = std::thread::Builder::new().name(format!("task {id}")).spawn(move || {
@@ -344,11 +364,12 @@ fn start<P: Performer>(
     let mut state = shared.lock();
     if let Some(slot) = state.tasks.get_mut(&id) {
         slot.has_begun = true;
-        if let Err(error) = spawned {
-            tracing::error!(%error, task = id, "cannot start a thread for a step");
+        if spawned.is_err() {
             slot.in_flight = None;
         }
     }
+    drop(state);
+    spawned.map(drop).map_err(|error| TaskError::Invalid(format!("cannot start a thread for a step: {error}")))
 }
 
 /// Nothing of the task is in flight anymore. One that has ended leaves the map.

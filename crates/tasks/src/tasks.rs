@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use belay_config::Paths;
 use belay_core::Timestamp;
@@ -78,12 +79,14 @@ pub(crate) struct Slot<M: Machine> {
     pub(crate) has_begun: bool,
     /// A step runs, or is about to start.
     pub(crate) in_flight: Option<CancelHandle>,
+    /// It could not be continued. It is left alone until then, however often the scheduler is woken.
+    pub(crate) retry_at: Option<Instant>,
 }
 
 impl<M: Machine> Slot<M> {
     fn new(open: OpenTask<M>) -> Self {
         let (filed_at, has_begun) = (open.filed.at, open.machine().steps().have_begun());
-        Self { task: Arc::new(Mutex::new(open)), filed_at, has_begun, in_flight: None }
+        Self { task: Arc::new(Mutex::new(open)), filed_at, has_begun, in_flight: None, retry_at: None }
     }
 }
 
@@ -176,7 +179,12 @@ impl<P: Performer> Shared<P> {
             let recorded = self.record(&mut open, record);
             let has_ended = open.machine().has_ended();
             let mut state = self.lock();
-            let in_flight = state.tasks.get(dir.id()).and_then(|slot| slot.in_flight.clone());
+            let slot = state.tasks.get_mut(dir.id());
+            let in_flight = slot.and_then(|slot| {
+                // What was in its way may be gone.
+                slot.retry_at = slot.retry_at.filter(|_| recorded.is_err());
+                slot.in_flight.clone()
+            });
             match &in_flight {
                 // The process ends; its late result only costs.
                 Some(cancel) if has_ended => cancel.cancel(),

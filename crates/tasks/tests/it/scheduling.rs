@@ -227,3 +227,17 @@ fn a_decision_about_a_task_that_is_being_filed_waits_for_it() {
     });
     assert!(!world.tasks.is_busy() && world.log().is_empty());
 }
+
+#[test]
+fn a_task_that_cannot_be_continued_is_left_alone_for_a_while() {
+    let (world, dir) = (World::new(), tempfile::tempdir().unwrap());
+    let stuck = Spec { name: "stuck".to_owned(), count: 1, is_stuck: true, ..Spec::default() };
+    // It takes its directory before its start is recorded, and its driver hears that the directory is free again.
+    let stuck = world.file(Spec { dir: Some(dir.path().to_owned()), ..stuck });
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.end(&world.count(name)), "counted");
+    }
+    let considered = world.toy.0.considered.lock().unwrap().iter().filter(|name| *name == "stuck").count();
+    assert!((1..=2).contains(&considered), "it was tried {considered} times");
+    assert_eq!(world.tasks.decide(&stuck, "ada", Decision::Cancel).unwrap().end.as_deref(), Some("cancelled"));
+}

@@ -26,6 +26,8 @@ pub(crate) struct Spec {
     pub(crate) awaits: Option<Awaited>,
     /// A directory that no other task may use meanwhile.
     pub(crate) dir: Option<PathBuf>,
+    /// No start can be recorded, as if the disk were full.
+    pub(crate) is_stuck: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +64,8 @@ pub(crate) enum Misfit {
     Step(#[from] StepError<u32>),
     #[error("the task has ended")]
     Ended,
+    #[error("as if the disk were full")]
+    Stuck,
 }
 
 impl Machine for Count {
@@ -117,7 +121,12 @@ impl Journalled for Count {
                 }
             }
             _ if self.end.is_some() => return Err(Misfit::Ended),
-            Record::Started { step, attempt } => self.steps.start(at, step, *attempt)?,
+            Record::Started { step, attempt } => {
+                self.steps.start(at, step, *attempt)?;
+                if self.spec.is_stuck {
+                    return Err(Misfit::Stuck);
+                }
+            }
             Record::Waits { waiting } => self.steps.wait(waiting.clone())?,
             Record::WaitEnded => self.steps.end_wait(),
         }
@@ -164,6 +173,8 @@ pub(crate) struct Script {
     pub(crate) acts: Mutex<Vec<(String, Act)>>,
     /// What ran: the name of the task, the step, and whether it was recovered.
     pub(crate) log: Mutex<Vec<String>>,
+    /// The names of the tasks that were about to start, each time.
+    pub(crate) considered: Mutex<Vec<String>>,
     /// Called once, when a task is written for the first time.
     pub(crate) on_filed: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
@@ -227,7 +238,8 @@ impl Performer for Toy {
         StepEnd::interrupted()
     }
 
-    fn account(&self, _: &StepContext<Count>) -> Option<AccountId> {
+    fn account(&self, step: &StepContext<Count>) -> Option<AccountId> {
+        self.0.considered.lock().unwrap().push(step.filed.spec.name.clone());
         None
     }
 
