@@ -54,6 +54,8 @@ struct Shared {
 struct State {
     /// Also those that have reset, until a model answers.
     limits: BTreeMap<AccountId, Limit>,
+    /// Limits that an answer has ended before they reset.
+    ended_early: BTreeMap<AccountId, EndedEarly>,
     /// Runs in progress.
     runs: BTreeMap<AccountId, usize>,
     quotas: Quotas,
@@ -70,6 +72,18 @@ pub struct Limit {
     pub hit_at: Timestamp,
     /// The agent's words.
     pub message: String,
+    /// It was hit again although a model had answered. It may be that of one model, while the answers were those of
+    /// another: they do not end it before it resets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outlives_answers: bool,
+}
+
+/// A limit that an answer has ended before it reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct EndedEarly {
+    /// When it would have reset.
+    until: Timestamp,
+    answered_at: Timestamp,
 }
 
 /// Whether a run may start now.
@@ -107,8 +121,8 @@ impl Limits {
     /// report tell again.
     pub fn load(state_dir: &Path) -> Self {
         let file = LimitFile::new(state_dir);
-        let (limits, quotas) = file.read();
-        Self(Arc::new(Shared { state: Mutex::new(State { limits, quotas, ..State::default() }), file }))
+        let state = file.read();
+        Self(Arc::new(Shared { state: Mutex::new(state), file }))
     }
 
     /// Whether a run of the account may start, if `most` may run at once.
@@ -135,33 +149,59 @@ impl Limits {
     /// An account has reached a limit; `until` is what its agent or provider names. Returns until when the limit holds. One
     /// that resets within [`MIN_LIMIT`] is not recorded.
     pub fn hit(&self, account: &AccountId, until: Option<Timestamp>, message: &str, now: Timestamp) -> Timestamp {
-        let mut state = self.lock();
+        self.record(self.lock(), account, until, message, now)
+    }
+
+    /// A provider refused a single request until a time. A longer limit holds on: the request may have hit another one.
+    pub fn refused(&self, account: &AccountId, until: Timestamp, message: &str, now: Timestamp) {
+        let state = self.lock();
+        match state.limits.get(account).filter(|limit| limit.until > until.max(now)).cloned() {
+            Some(Limit { until, message, .. }) => self.record(state, account, Some(until), &message, now),
+            None => self.record(state, account, Some(until), message, now),
+        };
+    }
+
+    fn record(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        account: &AccountId,
+        until: Option<Timestamp>,
+        message: &str,
+        now: Timestamp,
+    ) -> Timestamp {
         let credible = until.filter(|until| *until > now && *until < now + MAX_LIMIT);
         if let Some(until) = credible.filter(|until| until.saturating_since(now) < MIN_LIMIT) {
             return until;
         }
         let until = credible.or_else(|| state.resets_at(account, now)).unwrap_or(now + UNKNOWN_LIMIT);
-        let limit = Limit { until, hit_at: now, message: message.to_owned() };
+        state.ended_early.retain(|_, ended| ended.until > now);
+        // An older event may be read once more after a restart.
+        let is_hit_again = state.ended_early.get(account).is_some_and(|ended| ended.answered_at < now);
+        let outlived = state.limits.get(account).is_some_and(|limit| limit.outlives_answers && limit.until > now);
+        let outlives_answers = is_hit_again || outlived;
+        let limit = Limit { until, hit_at: now, message: message.to_owned(), outlives_answers };
         let known = state.limits.insert(account.clone(), limit);
         state.limits.retain(|_, limit| limit.until + MAX_LIMIT > now);
-        while state.limits.len() > MAX_LIMITS {
-            let first = state.limits.iter().min_by_key(|(_, limit)| limit.until).map(|(account, _)| account.clone());
-            first.map(|account| state.limits.remove(&account));
-        }
+        drop_first(&mut state.limits, |limit| limit.until);
         // Agents that retry report the same limit again and again.
-        state.is_dirty |= known.is_none_or(|known| known.until != until);
+        state.is_dirty |= known.is_none_or(|known| (known.until, known.outlives_answers) != (until, outlives_answers));
         drop(state);
         self.save();
         until
     }
 
-    /// A model has answered a request of the account at this time. A limit that was hit before is over.
+    /// A model has answered a request of the account at this time. A limit that was hit before is over, unless it has
+    /// turned out to be that of another model.
     pub fn answered(&self, account: &AccountId, at: Timestamp) {
         let mut state = self.lock();
-        if state.limits.get(account).is_none_or(|limit| at < limit.hit_at + IN_FLIGHT) {
-            return;
-        }
+        let holds = |limit: &Limit| at < limit.hit_at + IN_FLIGHT || (limit.outlives_answers && at < limit.until);
+        let Some(limit) = state.limits.get(account).filter(|limit| !holds(limit)) else { return };
+        let ended = EndedEarly { until: limit.until, answered_at: at };
         state.limits.remove(account);
+        if ended.until > at {
+            state.ended_early.insert(account.clone(), ended);
+            drop_first(&mut state.ended_early, |ended| ended.until);
+        }
         state.is_dirty = true;
         drop(state);
         self.save();
@@ -198,7 +238,7 @@ impl Limits {
     pub fn save(&self) {
         let written = self.0.file.write(|| {
             let mut state = self.lock();
-            std::mem::take(&mut state.is_dirty).then(|| file::encode(&state.limits, &state.quotas))
+            std::mem::take(&mut state.is_dirty).then(|| file::encode(&state))
         });
         if let Err(error) = written {
             tracing::warn!(%error, file = %self.0.file.path().display(), "cannot store usage limits; a restart forgets them");
@@ -213,6 +253,14 @@ impl Limits {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Drops what resets first while there is too much.
+fn drop_first<V>(limits: &mut BTreeMap<AccountId, V>, until: impl Fn(&V) -> Timestamp) {
+    while limits.len() > MAX_LIMITS {
+        let first = limits.iter().min_by_key(|(_, limit)| until(limit)).map(|(account, _)| account.clone());
+        first.map(|account| limits.remove(&account));
     }
 }
 

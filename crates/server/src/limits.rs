@@ -25,9 +25,8 @@ const LIMITS_AND_ANSWERS: &[&str] = &["limit_hit", "model_failed", "model_answer
 
 const ANSWERS: &[&str] = &["model_answered"];
 
-/// Newest events of the log that are searched at start, and how many of a kind.
-const MAX_MISSED: u64 = 5_000;
-const MAX_CAUGHT_UP: usize = 500;
+/// Newest events of the log that are searched at start, for limits as for the answers that have ended them.
+const MAX_MISSED: u32 = 5_000;
 
 /// HTTP 429.
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -46,7 +45,7 @@ impl LimitFeed {
     /// Learns what was recorded while no resident process ran, or just before the last one was killed.
     pub(crate) fn catch_up(&self) -> belay_store::Result<()> {
         let store = self.0.readers.get()?;
-        let after = newest_position(&*store)?.saturating_sub(MAX_MISSED);
+        let after = newest_position(&*store)?.saturating_sub(MAX_MISSED.into());
         // The order does not matter: an answer counts by its time.
         for kinds in [LIMITS, ANSWERS] {
             if kinds == ANSWERS && !self.0.limits.awaits_answers() {
@@ -56,7 +55,7 @@ impl LimitFeed {
                 after: Some(after),
                 kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
                 order: Order::Last,
-                limit: MAX_CAUGHT_UP,
+                limit: usize::try_from(MAX_MISSED).unwrap_or(usize::MAX),
                 ..EventQuery::default()
             };
             let entries: Vec<LogEntry> = store.events(&query)?.into_iter().map(LogEntry::from).collect();
@@ -86,14 +85,27 @@ impl LogSubscriber for LimitFeed {
 /// What an event tells about the limit of its account.
 #[derive(Debug, PartialEq)]
 enum LimitChange<'e> {
-    Hit { until: Option<Timestamp>, message: &'e str, at: Timestamp },
-    Answered { at: Timestamp },
+    Hit {
+        until: Option<Timestamp>,
+        message: &'e str,
+        at: Timestamp,
+    },
+    /// A single request was refused; it may have been one for a title.
+    Refused {
+        until: Timestamp,
+        message: &'e str,
+        at: Timestamp,
+    },
+    Answered {
+        at: Timestamp,
+    },
 }
 
 impl LimitChange<'_> {
     fn apply(&self, limits: &Limits, account: &AccountId) {
         match *self {
             Self::Hit { until, message, at } => drop(limits.hit(account, until, message, at)),
+            Self::Refused { until, message, at } => limits.refused(account, until, message, at),
             Self::Answered { at } => limits.answered(account, at),
         }
     }
@@ -109,7 +121,8 @@ fn change(event: &Event, now: Timestamp) -> Option<LimitChange<'_>> {
         Body::LimitHit(limit) => (limit.resets_at, limit.what.as_str()),
         // Without a time, it is one of the short ones that agents wait for by themselves.
         Body::ModelFailed(failed) if failed.status == Some(TOO_MANY_REQUESTS) => {
-            (Some(failed.retry_at?), failed.message.as_str())
+            let until = failed.retry_at.filter(|until| *until > now)?;
+            return Some(LimitChange::Refused { until, message: failed.message.as_str(), at });
         }
         // Requests for a title and the like use other models, which have limits of their own.
         Body::ModelAnswered(answer) if !answer.auxiliary => return Some(LimitChange::Answered { at }),

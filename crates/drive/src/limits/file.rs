@@ -9,8 +9,8 @@ use belay_fs::{FileMode, Links};
 use belay_ipc::views::QuotaView;
 use serde::{Deserialize, Serialize};
 
-use super::quotas::{KnownQuota, Quotas};
-use super::{AccountId, Limit};
+use super::quotas::KnownQuota;
+use super::{AccountId, EndedEarly, Limit, State};
 
 /// A larger file is not ours.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -30,6 +30,8 @@ enum Content {
     Current {
         limits: BTreeMap<AccountId, Limit>,
         quotas: Vec<KnownQuota>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        ended_early: BTreeMap<AccountId, EndedEarly>,
     },
     /// As earlier versions wrote it.
     Limits(BTreeMap<AccountId, Limit>),
@@ -48,14 +50,16 @@ impl LimitFile {
         &self.path
     }
 
-    pub(super) fn read(&self) -> (BTreeMap<AccountId, Limit>, Quotas) {
+    pub(super) fn read(&self) -> State {
         let limits = match read_json(&self.path) {
-            Some(Content::Current { limits, quotas }) => return (limits, quotas.into_iter().collect()),
+            Some(Content::Current { limits, quotas, ended_early }) => {
+                return State { limits, ended_early, quotas: quotas.into_iter().collect(), ..State::default() };
+            }
             Some(Content::Limits(limits)) => limits,
             None => BTreeMap::new(),
         };
         let quotas: Vec<QuotaView> = read_json(&self.old_quotas).unwrap_or_default();
-        (limits, quotas.into_iter().map(KnownQuota::from).collect())
+        State { limits, quotas: quotas.into_iter().map(KnownQuota::from).collect(), ..State::default() }
     }
 
     /// Replaces the file by what `content` returns, if anything.
@@ -70,8 +74,12 @@ impl LimitFile {
     }
 }
 
-pub(super) fn encode(limits: &BTreeMap<AccountId, Limit>, quotas: &Quotas) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec(&Content::Current { limits: limits.clone(), quotas: quotas.known().cloned().collect() })
+pub(super) fn encode(state: &State) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(&Content::Current {
+        limits: state.limits.clone(),
+        quotas: state.quotas.known().cloned().collect(),
+        ended_early: state.ended_early.clone(),
+    })
 }
 
 fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Option<T> {

@@ -96,6 +96,49 @@ fn an_answer_ends_a_limit_unless_it_may_have_begun_before() {
 }
 
 #[test]
+fn a_limit_that_is_hit_again_after_an_answer_outlives_the_answers_of_another_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits::load(dir.path());
+    limits.hit(&account("claude-code"), Some(at(9_000)), "weekly limit of one model", at(100));
+    limits.answered(&account("claude-code"), at(200));
+    // The same event is read once more after a restart.
+    let limits = Limits::load(dir.path());
+    limits.hit(&account("claude-code"), Some(at(9_000)), "weekly limit of one model", at(100));
+    limits.answered(&account("claude-code"), at(200));
+    assert_eq!(limit(&limits, "claude-code", at(200)), None, "the first answer ends it");
+    let limits = Limits::load(dir.path());
+    for hit_at in [260, 400] {
+        limits.hit(&account("claude-code"), Some(at(9_000)), "weekly limit of one model", at(hit_at));
+        limits.answered(&account("claude-code"), at(hit_at + 60));
+        assert!(limit(&limits, "claude-code", at(hit_at + 60)).is_some(), "that was another model");
+    }
+    let limits = Limits::load(dir.path());
+    limits.answered(&account("claude-code"), at(8_999));
+    assert!(limit(&limits, "claude-code", at(8_999)).is_some(), "also after a restart");
+    limits.answered(&account("claude-code"), at(9_000));
+    // What is hit after that is a new limit.
+    limits.hit(&account("claude-code"), Some(at(20_000)), "5-hour limit", at(9_100));
+    limits.answered(&account("claude-code"), at(9_200));
+    assert_eq!(limit(&limits, "claude-code", at(9_200)), None);
+}
+
+#[test]
+fn a_request_that_is_refused_for_a_while_does_not_shorten_a_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits::load(dir.path());
+    limits.hit(&account("codex"), Some(at(9_000)), "weekly limit", at(100));
+    limits.refused(&account("codex"), at(300), "slow down", at(200));
+    let known = limit(&limits, "codex", at(200)).unwrap();
+    assert_eq!((known.until, known.message.as_str()), (at(9_000), "weekly limit"));
+    limits.refused(&account("codex"), at(9_500), "monthly limit", at(200));
+    assert_eq!(limit(&limits, "codex", at(200)).unwrap().until, at(9_500));
+    limits.hit(&account("codex"), Some(at(600)), "5-hour limit", at(300));
+    assert_eq!(limit(&limits, "codex", at(300)).unwrap().until, at(600), "the agent itself knows better");
+    limits.refused(&account("codex"), at(900), "slow down", at(700));
+    assert_eq!(limit(&limits, "codex", at(700)).unwrap().until, at(900), "the other one has reset");
+}
+
+#[test]
 fn after_a_reset_one_run_goes_first_until_it_is_answered() {
     let dir = tempfile::tempdir().unwrap();
     Limits::load(dir.path()).hit(&account("codex"), Some(at(500)), "", at(100));

@@ -24,6 +24,7 @@ fn failed(status: u16, retry_at: Option<Timestamp>) -> Event {
 fn hit(event: &Event, now: i64) -> Option<(Option<Timestamp>, Timestamp)> {
     match change(event, at(now)) {
         Some(LimitChange::Hit { until, at, .. }) => Some((until, at)),
+        Some(LimitChange::Refused { until, at, .. }) => Some((Some(until), at)),
         Some(LimitChange::Answered { .. }) | None => None,
     }
 }
