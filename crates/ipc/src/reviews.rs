@@ -2,7 +2,8 @@
 
 use belay_core::task::WorkspaceMode;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Files a task: [`ReviewSummaryView`](crate::views::ReviewSummaryView).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,13 +42,19 @@ pub struct FileReviewRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<u64>,
     /// A worktree by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "workspace_mode")]
     pub workspace: Option<WorkspaceMode>,
     /// The environment of the shell that files the task. Only over the socket: the HTTP API ignores it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+}
+
+/// An empty name, as a form sends it, is none.
+fn workspace_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<WorkspaceMode>, D::Error> {
+    let name: Option<String> = Option::deserialize(deserializer)?;
+    name.filter(|name| !name.is_empty()).map(|name| name.parse().map_err(D::Error::custom)).transpose()
 }
 
 /// Decides about a task: [`ReviewSummaryView`](crate::views::ReviewSummaryView).
@@ -127,4 +134,23 @@ pub struct ReviewRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PauseReviewsRequest {
     pub paused: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_workspace_is_the_default_one() {
+        let workspace = |json: &str| {
+            let request: serde_json::Result<FileReviewRequest> = serde_json::from_str(json);
+            request.map(|request| request.workspace).map_err(|error| error.to_string())
+        };
+        for json in ["{}", r#"{"workspace":null}"#, r#"{"workspace":""}"#] {
+            assert_eq!(workspace(json), Ok(None), "{json}");
+        }
+        assert_eq!(workspace(r#"{"workspace":"in_place"}"#), Ok(Some(WorkspaceMode::InPlace)));
+        let error = workspace(r#"{"workspace":"moon"}"#).unwrap_err();
+        assert!(error.contains("unknown workspace `moon`; use worktree"), "{error}");
+    }
 }
