@@ -61,6 +61,8 @@ pub fn import(root: &Path, task: &ForeignTask) -> Result<(String, bool), RunnerE
     let artifacts = dir.path().to_owned();
     dir.write_json("task.json", &FiledTask { at: task.filed_at, by: task.source.clone(), spec, artifacts })?;
     let replayed = dir.replay::<Task>()?;
+    let ledger = serde_json::to_vec_pretty(&replayed.machine.ledger).unwrap_or_default();
+    write_artifact(dir.path(), "ledger.json", &ledger)?;
     dir.write_json("meta.json", &read::summary(replayed.view(&dir)))?;
     Ok((dir.id().to_owned(), true))
 }
