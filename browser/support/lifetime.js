@@ -49,8 +49,8 @@ export function processesOf(dir) {
 /** Ends what runs in the directory, this process aside, and removes it. Never throws: the process would not exit. */
 function cleanUp() {
   const deadline = Date.now() + CLEAN_UP_TIMEOUT;
-  // A process writes until its end, which is later than the signal.
-  for (let pids = processesOf(root); pids.length && Date.now() < deadline; pids = processesOf(root)) {
+  for (;;) {
+    const pids = processesOf(root);
     for (const pid of pids) {
       try {
         process.kill(pid, "SIGKILL");
@@ -58,12 +58,15 @@ function cleanUp() {
         // It has ended by itself.
       }
     }
+    // A process writes until its end, which is later than the signal and, for its last threads, later than its environment.
+    // The files that it adds meanwhile make a removal fail, which does not look at a directory twice.
+    try {
+      if (!pids.length) return rmSync(root, { recursive: true, force: true });
+    } catch (error) {
+      if (Date.now() >= deadline) return console.error(`cannot remove ${root}: ${error}`);
+    }
+    if (Date.now() >= deadline) return console.error(`cannot end the processes ${pids.join(", ")} of ${root}`);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, KILL_POLL);
-  }
-  try {
-    rmSync(root, { recursive: true, force: true, maxRetries: 5 });
-  } catch (error) {
-    console.error(`cannot remove ${root}: ${error}`);
   }
 }
 
