@@ -238,7 +238,8 @@ struct OfferRecorder(Cell<bool>);
 
 impl HookHost for OfferRecorder {
     fn offer(&self, offer: HookOffer) -> Option<HookTicket> {
-        self.0.set(offer.point != HookPoint::AfterTool);
+        // In continuous integration nobody answers.
+        self.0.set(offer.point != HookPoint::AfterTool && !offer.ci);
         None
     }
 }

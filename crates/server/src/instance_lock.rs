@@ -3,9 +3,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+
+/// How often the lock is tried again, and how long the pause is in between.
+const ACQUIRE_ATTEMPTS: u32 = 5;
+const ACQUIRE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The content of the lock file: information about its holder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,10 +41,18 @@ pub enum LockOutcome {
 impl InstanceLock {
     pub fn acquire(path: &Path) -> io::Result<LockOutcome> {
         let file = open(path)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(LockOutcome::Acquired(Self { file })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(LockOutcome::HeldByOther(read(path))),
-            Err(error) => Err(error.into()),
+        let mut attempts = 0;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(LockOutcome::Acquired(Self { file })),
+                // Whoever only asks whether a process holds it, holds it for a moment.
+                Err(rustix::io::Errno::WOULDBLOCK) if attempts < ACQUIRE_ATTEMPTS => {
+                    attempts += 1;
+                    std::thread::sleep(ACQUIRE_INTERVAL);
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(LockOutcome::HeldByOther(read(path))),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 

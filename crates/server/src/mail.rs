@@ -59,21 +59,14 @@ pub(crate) struct Mail {
 #[derive(Debug)]
 enum Delivery {
     /// A hook waits with a ticket.
-    Offered {
-        id: MessageId,
-        way: Way,
-        hook: String,
-        ticket: String,
-        stdout: String,
-    },
+    Offered { id: MessageId, way: Way, hook: String, ticket: String, stdout: String },
     /// Its ticket ended.
-    Ended {
-        ticket: String,
-        end: TicketEnd,
-    },
+    Ended { ticket: String, end: TicketEnd },
     Proven {
         id: MessageId,
         by: &'static str,
+        /// The session has the text. Work alone may go on without it.
+        has_text: bool,
     },
 }
 
@@ -133,7 +126,7 @@ impl Mail {
     /// Looks for proofs that were recorded while no process of ours followed the log.
     pub(crate) fn catch_up(&self, store: &dyn Store) {
         let Some(mail) = self.mailbox.as_ref().map(|mailbox| mailbox.mail()) else { return };
-        let sessions: HashSet<&SessionKey> = mail.unproven().map(|(message, _)| &message.to).collect();
+        let sessions: HashSet<&SessionKey> = mail.unproven(now()).map(|(message, _)| &message.to).collect();
         for session in sessions {
             let kinds = KINDS.iter().map(|kind| (*kind).to_owned()).collect();
             let session = Some(session.clone());
@@ -146,7 +139,7 @@ impl Mail {
     }
 
     fn awaits_proof(&self) -> bool {
-        self.mailbox.as_ref().is_some_and(|mailbox| mailbox.mail().unproven().next().is_some())
+        self.mailbox.as_ref().is_some_and(|mailbox| mailbox.mail().unproven(now()).next().is_some())
     }
 
     /// Learns from an event which messages its agent has read.
@@ -157,15 +150,15 @@ impl Mail {
             return;
         }
         let mail = mailbox.mail();
-        for (message, delivered) in mail.unproven().filter(|(message, _)| message.to == event.session) {
+        for (message, delivered) in mail.unproven(now()).filter(|(message, _)| message.to == event.session) {
             let mut overtaken = lock(&self.overtaken);
             match meaning(event, message, delivered) {
                 Meaning::Read(by) => {
                     overtaken.remove(&message.id);
-                    let _ = self.tasks.send(Delivery::Proven { id: message.id.clone(), by });
+                    let _ = self.tasks.send(Delivery::Proven { id: message.id.clone(), by, has_text: true });
                 }
                 Meaning::WorksOn(by) if !overtaken.contains(&message.id) => {
-                    let _ = self.tasks.send(Delivery::Proven { id: message.id.clone(), by });
+                    let _ = self.tasks.send(Delivery::Proven { id: message.id.clone(), by, has_text: false });
                 }
                 Meaning::PersonTookOver => drop(overtaken.insert(message.id.clone())),
                 Meaning::WorksOn(_) | Meaning::Nothing => {}
@@ -203,8 +196,9 @@ fn meaning(event: &Event, message: &Message, delivered: Timestamp) -> Meaning {
         Body::TurnEnded(ended) if ended.interrupted => Meaning::PersonTookOver,
         Body::TurnEnded(ended) if !ended.failed => Meaning::WorksOn("turn_ended"),
         Body::ToolCalled(_) => Meaning::WorksOn("tool_called"),
-        Body::ModelAsked(_) => Meaning::WorksOn("model_asked"),
-        Body::ModelAnswered(_) => Meaning::WorksOn("model_answered"),
+        // Not a request for a title, or of another user.
+        Body::ModelAsked(asked) if !asked.auxiliary && !asked.unverified => Meaning::WorksOn("model_asked"),
+        Body::ModelAnswered(answer) if !answer.auxiliary => Meaning::WorksOn("model_answered"),
         _ => Meaning::Nothing,
     }
 }
@@ -280,7 +274,12 @@ impl MailWorker {
                     }
                 };
             }
-            Delivery::Proven { id, by } => {
+            Delivery::Proven { id, by, has_text } => {
+                // A hook that gave up before it came for its ticket has no text, and the agent works on all the same.
+                let mut taken = self.taken.iter().filter(|(_, taken)| **taken == id);
+                if !has_text && taken.any(|(ticket, _)| self.tickets.is_unclaimed(ticket)) {
+                    return;
+                }
                 self.mailbox.proven(&id, by, now());
             }
         }

@@ -153,6 +153,11 @@ impl Tickets {
         lock(&self.0).open.get(id).is_some_and(Ticket::is_awaited)
     }
 
+    /// Whether the hook has not come for this answer yet.
+    pub(crate) fn is_unclaimed(&self, id: &str) -> bool {
+        lock(&self.0).open.get(id).is_some_and(|ticket| !ticket.is_awaited())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         lock(&self.0).open.is_empty()
     }

@@ -111,6 +111,9 @@ impl<S: Journalled> Journal<S> {
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
         let length = self.file.metadata()?.len();
+        if length.saturating_add(line.len() as u64) > MAX_BYTES {
+            return Err(io::Error::other(format!("it would have more than the {MAX_BYTES} bytes that are read again")));
+        }
         self.file.write_all(&line).and_then(|()| self.file.sync_data()).inspect_err(|_| {
             // Half a line would damage the next one.
             let _ = self.file.set_len(length);

@@ -12,14 +12,16 @@ mod mail;
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use belay_core::event::DRIVER_TEXT_PREFIX;
 use belay_core::redact::redact;
 use belay_core::{SessionKey, Subject, Timestamp};
+use belay_fs::FileMode;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -37,7 +39,7 @@ const MAX_ID_BYTES: usize = 64;
 const MAX_QUEUED_PER_SESSION: usize = 32;
 const MAX_QUEUED: usize = 1024;
 
-/// Messages that one journal may hold, ended ones included.
+/// Messages that the journal may hold, ended ones included.
 const MAX_MESSAGES: usize = 8192;
 
 /// How long the ids of ended messages are remembered at least.
@@ -117,6 +119,8 @@ pub enum SendError {
     Empty,
     #[error("too many messages wait for {0}; wait until it has read some")]
     Full(SessionKey),
+    #[error("{MAX_MESSAGES} messages were sent within a week; stop what sends them")]
+    TooMany,
     #[error(transparent)]
     Journal(#[from] JournalError<MailError>),
 }
@@ -124,6 +128,7 @@ pub enum SendError {
 /// The messages of a state directory.
 #[derive(Debug)]
 pub struct Mailbox {
+    path: PathBuf,
     /// Held while a record is written.
     journal: Mutex<Journal<Mail>>,
     /// The state of the journal, for those who must not wait for the disk.
@@ -131,16 +136,12 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// Opens the mailbox with this journal. A journal of ended messages only is begun anew after a week.
+    /// Opens the mailbox with this journal, and forgets what ended more than a week ago.
     pub fn open(path: &Path, now: Timestamp) -> Result<Self, JournalError<MailError>> {
         let mut journal = Journal::open(path, Mail::default())?;
-        let last = journal.entries().last().map(|entry| entry.at);
-        if last.is_some_and(|last| now.saturating_since(last) >= MEMORY) && journal.state().is_settled(now) {
-            std::fs::remove_file(path).map_err(|source| JournalError::Write { path: path.to_owned(), source })?;
-            journal = Journal::open(path, Mail::default())?;
-        }
+        forget_ended(&mut journal, path, now)?;
         let mail = Mutex::new(Arc::new(journal.state().clone()));
-        Ok(Self { journal: Mutex::new(journal), mail })
+        Ok(Self { path: path.to_owned(), journal: Mutex::new(journal), mail })
     }
 
     /// Accepts a message, which is durable when this returns. A message with a known id is not accepted again.
@@ -148,7 +149,8 @@ impl Mailbox {
         if message.text.len() > MAX_TEXT_BYTES {
             return Err(SendError::TooLong(message.text.len()));
         }
-        message.text = plain(&redact(&message.text));
+        // Control characters go first, because they can split a secret.
+        message.text = redact(&plain(&message.text)).into_owned();
         if message.text.trim().is_empty() {
             return Err(SendError::Empty);
         }
@@ -157,8 +159,14 @@ impl Mailbox {
             return Ok(known);
         }
         let (of_session, all) = journal.state().queued(&message.to, now);
-        if of_session >= MAX_QUEUED_PER_SESSION || all >= MAX_QUEUED || journal.state().len() >= MAX_MESSAGES {
+        if of_session >= MAX_QUEUED_PER_SESSION || all >= MAX_QUEUED {
             return Err(SendError::Full(message.to));
+        }
+        if journal.state().len() >= MAX_MESSAGES {
+            forget_ended(&mut journal, &self.path, now)?;
+            if journal.state().len() >= MAX_MESSAGES {
+                return Err(SendError::TooMany);
+            }
         }
         let id = message.id.clone();
         self.record(&mut journal, now, MailRecord::Queued { message: Box::new(message) })?;
@@ -202,9 +210,36 @@ impl Mailbox {
         record: MailRecord,
     ) -> Result<(), JournalError<MailError>> {
         journal.record(now, record)?;
-        *lock(&self.mail) = Arc::new(journal.state().clone());
+        let changed = Arc::new(journal.state().clone());
+        // Not under the lock: the last owner of the state before frees it.
+        let before = std::mem::replace(&mut *lock(&self.mail), changed);
+        drop(before);
         Ok(())
     }
+}
+
+/// Rewrites the journal without the messages that ended more than a week ago, if there are any.
+fn forget_ended(journal: &mut Journal<Mail>, path: &Path, now: Timestamp) -> Result<(), JournalError<MailError>> {
+    let mut last: BTreeMap<&MessageId, Timestamp> = BTreeMap::new();
+    for entry in journal.entries() {
+        last.insert(entry.record.id(), entry.at);
+    }
+    let is_old = |id: &MessageId| last.get(id).is_some_and(|at| now.saturating_since(*at) >= MEMORY);
+    let ended: BTreeSet<&MessageId> =
+        last.keys().copied().filter(|id| is_old(id) && journal.state().has_ended(id, now)).collect();
+    if ended.is_empty() {
+        return Ok(());
+    }
+    let mut kept = Vec::new();
+    let written = journal.entries().iter().filter(|entry| !ended.contains(entry.record.id())).try_for_each(|entry| {
+        serde_json::to_writer(&mut kept, entry)?;
+        kept.push(b'\n');
+        Ok(())
+    });
+    let replaced = written.and_then(|()| belay_fs::replace_file(path, &kept, FileMode::Private));
+    replaced.map_err(|source| JournalError::Write { path: path.to_owned(), source })?;
+    *journal = Journal::open(path, Mail::default())?;
+    Ok(())
 }
 
 /// Without control characters, which a terminal would obey.

@@ -57,10 +57,7 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
     let began = Instant::now();
     let at_most = args.at_most.get().unwrap_or(MAX_WAIT).min(MAX_WAIT);
     let every = args.every.get().unwrap_or(Duration::from_secs(2)).max(Duration::from_millis(100));
-    let dir = std::env::current_dir().map_err(|error| {
-        CommandError::new(format!("cannot find the current directory: {error}")).hint("run the command in another one")
-    })?;
-    let conditions = Condition::parse_all(args, &dir, now())?;
+    let conditions = Condition::parse_all(args, now())?;
     if conditions.is_empty() {
         return Err(CommandError::usage("no condition given")
             .hint("use --until, --for-file, --for-command or --for-pid; for a delay: `belay wait --until 5m`"));

@@ -37,7 +37,7 @@ pub struct InstallRecord {
     pub timeouts: BTreeMap<String, u64>,
     pub files: Vec<SavedFile>,
     /// Directories created for the files, innermost first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, alias = "folders", skip_serializing_if = "Vec::is_empty")]
     pub dirs: Vec<PathBuf>,
 }
 

@@ -26,6 +26,9 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// How often a hook sends its call again, in case that it is the call that ends the resident process.
 const MAX_REPEATS: usize = 5;
 
+/// Connections that may be closed without a response while the next resident process is sought.
+const MAX_DISCONNECTIONS: usize = 3;
+
 /// A hook call that can be sent again.
 #[derive(Debug)]
 pub(super) struct HookCall<'a> {
@@ -61,16 +64,20 @@ impl HookCall<'_> {
         let deadline = Instant::now() + if idle.is_some() { START_TIMEOUT } else { RESTART_TIMEOUT };
         // The one that is gone may have been started just before.
         clear_stale_start_marker(&self.paths);
+        let mut disconnections = 0;
         while Instant::now() < deadline {
             let client = Client::connect(&self.paths, MAX_REQUEST_TIMEOUT);
             match client.and_then(|mut client| client.hook(&self.request)) {
                 Ok(response) => return Some(response),
+                // An orderly end removes the socket, a crash leaves it: what a person stopped is not started again.
+                Err(ClientError::NotRunning(_)) if !self.paths.runtime_socket().exists() => return None,
                 Err(ClientError::NotRunning(_)) => {
                     if let Some(idle) = idle {
                         start_resident(&self.env, &self.paths, self.args, idle);
                     }
                 }
-                Err(error) if error.is_gone() => {}
+                // One that lives and has no memory for the request disconnects, too.
+                Err(error) if error.is_gone() && disconnections < MAX_DISCONNECTIONS => disconnections += 1,
                 Err(_) => return None,
             }
             std::thread::sleep(RETRY_INTERVAL);

@@ -52,6 +52,7 @@ fn work_after_the_delivery_shows_that_it_was_read_and_earlier_work_does_not() {
         (4, called(), Meaning::Nothing),
         (5, called(), Meaning::WorksOn("tool_called")),
         (6, Body::ModelAnswered(ModelAnswered::default()), Meaning::WorksOn("model_answered")),
+        (6, Body::ModelAnswered(ModelAnswered { auxiliary: true, ..ModelAnswered::default() }), Meaning::Nothing),
         (6, ended(false, false), Meaning::WorksOn("turn_ended")),
         (6, ended(false, true), Meaning::Nothing),
         (6, ended(true, false), Meaning::PersonTookOver),
@@ -86,4 +87,23 @@ fn the_lost_ticket_of_a_repeated_call_does_not_end_the_delivery() {
     let (way, stdout) = (Way::TurnEnd, "{}".to_owned());
     worker.handle(Delivery::Offered { id, way, hook: "h2".into(), ticket: "t3".into(), stdout });
     assert!(tickets.take("t3").is_none(), "it is released");
+}
+
+/// The hook gave up before it came for the message: the agent works on without it.
+#[test]
+fn work_proves_nothing_while_the_hook_has_not_come_for_the_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let mail = Mail::open(&dir.path().join("mailbox.jsonl"));
+    let tickets = Arc::<Tickets>::default();
+    let mut worker = mail.worker(&tickets).unwrap();
+    let (id, at) = (driver().id, belay_clock::now());
+    worker.mailbox.send(Message { expires: at + Duration::from_secs(60), ..driver() }, at).unwrap();
+    tickets.open("t1", at + MAX_WAIT, at, |_| {}).unwrap();
+    let (way, stdout) = (Way::TurnEnd, "{}".to_owned());
+    worker.handle(Delivery::Offered { id: id.clone(), way, hook: "h1".into(), ticket: "t1".into(), stdout });
+    let works_on = || Delivery::Proven { id: id.clone(), by: "tool_called", has_text: false };
+    worker.handle(works_on());
+    worker.handle(Delivery::Ended { ticket: "t1".into(), end: TicketEnd::Gone });
+    let state = |worker: &MailWorker| worker.mailbox.mail().state(&id, at);
+    assert_eq!(state(&worker), Some(belay_tasks::mailbox::MailState::Queued), "the next hook gets it");
 }

@@ -1,6 +1,7 @@
 //! The messages as their journal tells: which may be delivered now, and which were read.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use belay_core::task::Journalled;
@@ -68,6 +69,16 @@ pub enum MailRecord {
     },
 }
 
+impl MailRecord {
+    /// The message that it is about.
+    pub(super) fn id(&self) -> &MessageId {
+        match self {
+            Self::Queued { message } => &message.id,
+            Self::Offered { id, .. } | Self::Written { id } | Self::Failed { id, .. } | Self::Proven { id, .. } => id,
+        }
+    }
+}
+
 /// A record that contradicts the ones before it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("message {0} is not in a state for this record")]
@@ -76,7 +87,8 @@ pub struct MailError(pub MessageId);
 /// A message and where it is.
 #[derive(Clone, Debug)]
 struct Entry {
-    message: Message,
+    /// Shared by the copies of the state, of which each record makes one.
+    message: Arc<Message>,
     /// The order in which messages were sent.
     number: usize,
     delivery: Delivery,
@@ -148,13 +160,19 @@ impl Mail {
     pub fn next(&self, to: &SessionKey, way: Way, hook: &str, now: Timestamp) -> Option<&Message> {
         let own = self.entries.values().filter(|entry| entry.message.to == *to);
         let next = own.filter(|entry| entry.may_go(way, hook, now)).min_by_key(|entry| entry.number);
-        next.map(|entry| &entry.message)
+        next.map(|entry| &*entry.message)
     }
 
-    /// Messages that were delivered, or may have been, and since when they await a proof.
-    pub fn unproven(&self) -> impl Iterator<Item = (&Message, Timestamp)> {
-        self.entries.values().filter_map(|entry| match &entry.delivery {
-            Delivery::Offered { at, .. } | Delivery::Written { at, .. } => Some((&entry.message, *at)),
+    /// Messages that were delivered, or may have been, and since when they await a proof. One that is late and not delivered
+    /// again awaits none.
+    pub fn unproven(&self, now: Timestamp) -> impl Iterator<Item = (&Message, Timestamp)> {
+        self.entries.values().filter_map(move |entry| match &entry.delivery {
+            Delivery::Offered { at, .. } | Delivery::Written { at, .. }
+                if now >= entry.message.expires && is_overdue(*at, now) =>
+            {
+                None
+            }
+            Delivery::Offered { at, .. } | Delivery::Written { at, .. } => Some((&*entry.message, *at)),
             Delivery::None | Delivery::Proven { .. } => None,
         })
     }
@@ -171,8 +189,8 @@ impl Mail {
     }
 
     /// Whether nothing is left to deliver or to prove.
-    pub(super) fn is_settled(&self, now: Timestamp) -> bool {
-        self.entries.values().all(|entry| match &entry.delivery {
+    pub(super) fn has_ended(&self, id: &MessageId, now: Timestamp) -> bool {
+        self.entries.get(id).is_none_or(|entry| match &entry.delivery {
             Delivery::Proven { .. } => true,
             Delivery::None | Delivery::Offered { .. } | Delivery::Written { .. } => now >= entry.message.expires,
         })
@@ -186,7 +204,7 @@ impl Journalled for Mail {
     fn apply(&mut self, at: Timestamp, record: &MailRecord) -> Result<(), MailError> {
         if let MailRecord::Queued { message } = record {
             let number = self.entries.len();
-            let entry = Entry { message: (**message).clone(), number, delivery: Delivery::None, tried: None };
+            let entry = Entry { message: Arc::new((**message).clone()), number, delivery: Delivery::None, tried: None };
             return match self.entries.contains_key(&message.id) {
                 true => Err(MailError(message.id.clone())),
                 false => {

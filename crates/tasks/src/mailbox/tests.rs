@@ -104,7 +104,8 @@ fn texts_and_ids_are_plain_and_bounded() {
     assert!(matches!(mailbox.send(text(&"x".repeat(MAX_TEXT_BYTES + 1)), now(0)), Err(SendError::TooLong(_))));
     assert!(matches!(mailbox.send(text("\u{1b}\u{7}\n "), now(0)), Err(SendError::Empty)));
     let secret = ["ghp", "_", &"AbCdEf0123456789".repeat(3)[..36]].concat();
-    mailbox.send(text(&format!("a\u{1b}[2J\u{9b}b\n\tc {secret}")), now(0)).unwrap();
+    let split = [&secret[..10], "\u{1}", &secret[10..]].concat();
+    mailbox.send(text(&format!("a\u{1b}[2J\u{9b}b\n\tc {secret} {split}")), now(0)).unwrap();
     let mail = mailbox.mail();
     let kept = &mail.next(&session(), Way::TurnEnd, "h1", now(0)).unwrap().text;
     assert!(kept.starts_with("a[2Jb\n\tc ") && !kept.contains(&secret), "{kept}");
@@ -129,7 +130,7 @@ fn a_session_does_not_fill_the_mailbox() {
 }
 
 #[test]
-fn a_journal_of_ended_messages_is_begun_anew() {
+fn ended_messages_are_forgotten_after_a_week_and_others_are_not() {
     let (dir, mailbox) = mailbox();
     mailbox.send(message("m1"), now(0)).unwrap();
     drop(mailbox);
@@ -137,8 +138,11 @@ fn a_journal_of_ended_messages_is_begun_anew() {
     assert!(open(WEEK - 1).mail().state(&id("m1"), now(1)).is_some());
     let endless = Message { expires: now(10 * WEEK), ..message("m2") };
     open(1).send(endless, now(1)).unwrap();
-    assert!(open(2 * WEEK).mail().state(&id("m1"), now(1)).is_some(), "one still waits");
-    assert!(open(11 * WEEK).mail().state(&id("m1"), now(1)).is_none());
+    let later = open(2 * WEEK);
+    assert_eq!(later.mail().state(&id("m1"), now(1)), None);
+    assert_eq!(state(&later, "m2", 2 * WEEK), MailState::Queued);
+    assert_eq!(later.send(message("m3"), now(2 * WEEK)).unwrap(), MailState::Expired, "the journal goes on");
+    assert!(open(11 * WEEK).mail().state(&id("m2"), now(1)).is_none());
 }
 
 /// The format of the journal, which later versions read.

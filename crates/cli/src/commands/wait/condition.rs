@@ -1,6 +1,6 @@
 //! The conditions of a wait, as the command line names them.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use belay_config::DurationSetting;
@@ -19,8 +19,8 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// All conditions of the command line. Files and commands are relative to `dir`.
-    pub(super) fn parse_all(args: &WaitArgs, dir: &Path, now: Timestamp) -> Result<Vec<Self>, CommandError> {
+    /// All conditions of the command line. Files and commands are relative to the current directory.
+    pub(super) fn parse_all(args: &WaitArgs, now: Timestamp) -> Result<Vec<Self>, CommandError> {
         let mut all = Vec::new();
         let mut add = |awaited, text| all.push(Self { awaited, text });
         if let Some(text) = &args.until {
@@ -31,11 +31,11 @@ impl Condition {
             add(Awaited::Time { at }, format!("it is {}", crate::format::local_time(at)));
         }
         for file in &args.for_file {
-            let path = dir.join(file).to_string_lossy().into_owned();
+            let path = utf8(current_dir()?.join(file))?;
             add(Awaited::File { path }, format!("{} exists", file.display()));
         }
         for command in &args.for_command {
-            let dir = dir.to_string_lossy().into_owned();
+            let dir = utf8(current_dir()?)?;
             add(Awaited::Command { command: command.clone(), dir }, format!("`{command}` succeeds"));
         }
         for pid in &args.for_pid {
@@ -48,6 +48,19 @@ impl Condition {
     pub(super) fn is_met(&self, now: Timestamp, left: Duration) -> bool {
         wait::is_met(&self.awaited, now, left)
     }
+}
+
+fn current_dir() -> Result<PathBuf, CommandError> {
+    std::env::current_dir().map_err(|error| {
+        CommandError::new(format!("cannot find the current directory: {error}")).hint("run the command in another one")
+    })
+}
+
+/// A condition is recorded as text. Another name than the one that was given would be awaited in vain.
+fn utf8(path: PathBuf) -> Result<String, CommandError> {
+    path.into_os_string().into_string().map_err(|path| {
+        CommandError::usage(format!("the path is not UTF-8: {}", path.display())).hint("wait for a path that is")
+    })
 }
 
 /// Parses RFC 3339, a time of day (today, or tomorrow if it has passed), or a duration from now.
