@@ -28,6 +28,9 @@ pub(crate) fn hook(data: &[u8]) {
     }
     assert!(protocol.encode_bytes(&parsed, &HookReply::ALLOW).is_empty());
     let hold = Verdict::Hold { incident: "i".into(), reason: "r".into(), until: None, plan_required: false };
-    let answer = protocol.encode_bytes(&parsed, &HookReply { verdict: &hold, context: Some("c"), person: Some("p") });
-    assert!(answer.is_empty() || serde_json::from_slice::<serde_json::Value>(&answer).is_ok());
+    let held = HookReply { verdict: &hold, context: Some("c"), person: Some("p"), continuation: None };
+    for reply in [held, HookReply { continuation: Some("k"), ..HookReply::ALLOW }] {
+        let answer = protocol.encode_bytes(&parsed, &reply);
+        assert!(answer.is_empty() || serde_json::from_slice::<serde_json::Value>(&answer).is_ok());
+    }
 }

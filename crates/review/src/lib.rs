@@ -3,7 +3,7 @@
 //! # Theory of operation
 //!
 //! This crate decides and does nothing else: no IO, no clock, no processes. The resident process performs what
-//! [`Task::next`] asks for, agents in a process of their own each (`belay exec`), and reports back with journal records.
+//! [`next`](belay_core::task::Machine::next) asks for, agents in a process of their own each (`belay exec`), and reports back with journal records.
 //!
 //! ```text
 //!             +--------------------------- next() ---------------------------+
@@ -11,7 +11,7 @@
 //!   journal --+--> Task (state) <-- apply(Record) <-- the edge: runs, gates, worktrees, people
 //! ```
 //!
-//! A task is what its journal says. [`Task::apply`] is the only way to change one, and the journal holds every record,
+//! A task is what its journal says. [`apply`](belay_core::task::Journalled::apply) is the only way to change one, and the journal holds every record,
 //! so that replaying it after a crash gives the same task. A step is journalled before it starts and after it finished;
 //! a step that started without finishing died with the process that ran it, and runs again.
 //!
