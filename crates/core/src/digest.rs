@@ -27,7 +27,7 @@ impl Digest {
         whole.digest()
     }
 
-    /// Digest of concatenated pieces: equal to [`Digest::of`] of the complete text.
+    /// Digest of concatenated pieces: equal to [`Digest::from_bytes`] of the complete text.
     pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Self {
         let mut whole = DigestBuilder::default();
         pieces.into_iter().for_each(|piece| whole.add(piece.as_bytes()));

@@ -3,7 +3,8 @@
 //! # Theory of operation
 //!
 //! This crate decides and does nothing else: no IO, no clock, no processes. The resident process performs what
-//! [`next`](belay_core::task::Machine::next) asks for, agents in a process of their own each (`belay exec`), and reports back with journal records.
+//! [`next`](belay_core::task::Machine::next) asks for, agents in a process of their own each (`belay exec`), and reports
+//! back with journal records.
 //!
 //! ```text
 //!             +--------------------------- next() ---------------------------+
@@ -11,8 +12,8 @@
 //!   journal --+--> Task (state) <-- apply(Record) <-- the edge: runs, gates, worktrees, people
 //! ```
 //!
-//! A task is what its journal says. [`apply`](belay_core::task::Journalled::apply) is the only way to change one, and the journal holds every record,
-//! so that replaying it after a crash gives the same task. A step is journalled before it starts and after it finished;
+//! A task is what its journal says. [`apply`](belay_core::task::Journalled::apply) is the only way to change one, and the
+//! journal holds every record, so that replaying it after a crash gives the same task. A step is journalled before it starts and after it finished;
 //! a step that started without finishing died with the process that ran it, and runs again.
 //!
 //! Loops of agents that review each other rarely end by themselves, for four reasons, and each has its answer here:
