@@ -67,14 +67,14 @@ fn spawn(world: &World, event: &str, session: &str) -> Child {
     hook
 }
 
-fn said(hook: Child) -> Value {
+fn reply_of(hook: Child) -> Value {
     let output = within("the hook", move || hook.wait_with_output().unwrap());
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     if output.stdout.is_empty() { Value::Null } else { serde_json::from_slice(&output.stdout).unwrap() }
 }
 
 fn hook(world: &World, event: &str, session: &str) -> Value {
-    said(spawn(world, event, session))
+    reply_of(spawn(world, event, session))
 }
 
 const TEXT: &str = "[Belay message m-1] Run the tests.";
@@ -86,8 +86,8 @@ fn a_message_comes_with_the_result_of_a_tool_and_the_next_call_proves_it() {
     let _serve = Serve::start(&world);
     assert_eq!(hook(&world, "PreToolUse", "s"), Value::Null);
     assert_eq!(hook(&world, "PostToolUse", "other"), Value::Null, "it is for another session");
-    let said = hook(&world, "PostToolUse", "s");
-    assert_eq!(said["hookSpecificOutput"]["additionalContext"], TEXT, "{said}");
+    let reply = hook(&world, "PostToolUse", "s");
+    assert_eq!(reply["hookSpecificOutput"]["additionalContext"], TEXT, "{reply}");
     until(&world, "written");
     let mut next = payload("PreToolUse", "s", "t2", "make test");
     next["tool_use_id"] = "t2".into();
@@ -135,8 +135,8 @@ fn two_hooks_of_a_session_at_once_share_one_message() {
     let _serve = Serve::start(&world);
     assert_eq!(hook(&world, "PreToolUse", "s"), Value::Null);
     let hooks: Vec<Child> = (0..6).map(|_| spawn(&world, "PostToolUse", "s")).collect();
-    let said: Vec<Value> = hooks.into_iter().map(said).collect();
-    assert_eq!(said.iter().filter(|said| !said.is_null()).count(), 1, "{said:?}");
+    let replies: Vec<Value> = hooks.into_iter().map(reply_of).collect();
+    assert_eq!(replies.iter().filter(|reply| !reply.is_null()).count(), 1, "{replies:?}");
     until(&world, "written");
     assert_eq!(records(&world), ["queued", "offered", "written"]);
 }
@@ -172,7 +172,7 @@ fn each_record_survives_the_death_of_the_resident_process() {
         assert_eq!(hook(&world, "PreToolUse", "s"), Value::Null);
         let waiting = (kept != "queued").then(|| spawn(&world, "PostToolUse", "s"));
         if let Some(waiting) = waiting {
-            assert_eq!(said(waiting)["hookSpecificOutput"]["additionalContext"], TEXT);
+            assert_eq!(reply_of(waiting)["hookSpecificOutput"]["additionalContext"], TEXT);
             until(&world, "written");
         }
         serve.kill();
@@ -218,7 +218,7 @@ fn the_end_of_a_turn_gets_its_message_from_the_next_resident_process() {
     BufReader::new(&call).read_line(&mut request).unwrap();
     assert!(request.contains("Stop"), "{request}");
     drop(call);
-    assert_eq!(said(stop), json!({ "decision": "block", "reason": TEXT }));
+    assert_eq!(reply_of(stop), json!({ "decision": "block", "reason": TEXT }));
     until(&world, "written");
     assert_eq!(world.run(&["stop"]).code, Some(0));
 }

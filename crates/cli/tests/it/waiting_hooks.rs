@@ -44,7 +44,7 @@ fn prompt(world: &World, known: &str) -> PendingApproval {
     })
 }
 
-fn said(hook: Child) -> String {
+fn stdout_of(hook: Child) -> String {
     let output = within("the hook", move || hook.wait_with_output().unwrap());
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -55,8 +55,8 @@ fn is_allowed(world: &World, hook: Child, known: &str) {
     let prompt = prompt(world, known);
     assert_eq!((prompt.text.as_str(), prompt.session.as_str()), ("make", "claude-code:s"));
     world.run_text(&["approve", &prompt.id]);
-    let said: Value = serde_json::from_str(&said(hook)).unwrap();
-    assert_eq!(said["hookSpecificOutput"]["decision"]["behavior"], "allow");
+    let reply: Value = serde_json::from_str(&stdout_of(hook)).unwrap();
+    assert_eq!(reply["hookSpecificOutput"]["decision"]["behavior"], "allow");
     let log = world.run(&["events", "tail", "claude-code:s", "--json"]).out;
     assert_eq!(log.matches("permission_asked").count(), 1, "the repeated call counts once: {log}");
     assert_eq!(world.run(&["stop"]).code, Some(0));
@@ -137,7 +137,7 @@ fn after_the_answer_is_written() {
     assert_eq!(world.run(&["stop"]).code, Some(0));
     drop(serve);
     kill_process(waiting, Signal::CONT).unwrap();
-    assert!(said(hook).contains("deny"), "it reads what was written");
+    assert!(stdout_of(hook).contains("deny"), "it reads what was written");
     assert_eq!(world.run(&["status", "--json"]).json()["resident"], Value::Null, "and starts nothing");
 }
 
@@ -148,7 +148,7 @@ fn an_earlier_resident_process_is_not_asked_again() {
     let resident = short_lived(&world, &[ticket]);
     let hook = asks(&world);
     resident.join().unwrap();
-    assert_eq!(said(hook), "", "the terminal asks");
+    assert_eq!(stdout_of(hook), "", "the terminal asks");
     assert_eq!(world.run(&["status", "--json"]).json()["resident"], Value::Null);
 }
 
@@ -159,7 +159,7 @@ fn an_orderly_end_releases_the_hook() {
     let hook = asks(&world);
     prompt(&world, "");
     assert_eq!(world.run(&["stop"]).code, Some(0));
-    assert_eq!(said(hook), "", "the terminal asks");
+    assert_eq!(stdout_of(hook), "", "the terminal asks");
     assert_eq!(serve.wait().0, Some(0));
     assert_eq!(world.run(&["status", "--json"]).json()["resident"], Value::Null, "it is not started again");
 }
@@ -183,6 +183,6 @@ fn a_call_that_ends_every_resident_process_is_given_up() {
             }
         }
     });
-    assert_eq!(said(asks(&world)), "", "the terminal asks");
+    assert_eq!(stdout_of(asks(&world)), "", "the terminal asks");
     assert_eq!(counted.try_iter().count(), 7, "once, and repeated");
 }

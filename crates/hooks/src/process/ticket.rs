@@ -70,7 +70,7 @@ impl HookCall<'_> {
             match client.and_then(|mut client| client.hook(&self.request)) {
                 Ok(response) => return Some(response),
                 // An orderly end removes the socket, a crash leaves it: what a person stopped is not started again.
-                Err(ClientError::NotRunning(_)) if !self.paths.runtime_socket().exists() => return None,
+                Err(ClientError::NotRunning(_)) if !self.has_socket() => return None,
                 Err(ClientError::NotRunning(_)) => {
                     if let Some(idle) = idle {
                         start_resident(&self.env, &self.paths, self.args, idle);
@@ -83,6 +83,11 @@ impl HookCall<'_> {
             std::thread::sleep(RETRY_INTERVAL);
         }
         None
+    }
+
+    /// Whether there is a socket, of a process that runs or of one that crashed.
+    fn has_socket(&self) -> bool {
+        [self.paths.socket(), self.paths.runtime_socket()].iter().any(|socket| socket.exists())
     }
 }
 
