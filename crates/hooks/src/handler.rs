@@ -44,7 +44,7 @@ pub trait HookHost {
     /// Events that are recorded now.
     fn on_events(&self, _events: &[Event]) {}
 
-    /// Offers a hook to whoever has something to say at its point, such as a person's answer to a permission prompt. With
+    /// Offers a hook to what may answer at its point, such as a person who decides about a permission prompt. With
     /// a ticket, the hook waits; with `None` it says nothing. The hook itself waits for this call, so it must not.
     fn offer(&self, _offer: HookOffer) -> Option<HookTicket> {
         None

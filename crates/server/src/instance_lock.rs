@@ -45,7 +45,7 @@ impl InstanceLock {
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(LockOutcome::Acquired(Self { file })),
-                // Whoever only asks whether a process holds it, holds it for a moment.
+                // A process that only checks the lock takes it for a moment.
                 Err(rustix::io::Errno::WOULDBLOCK) if attempts < ACQUIRE_ATTEMPTS => {
                     attempts += 1;
                     std::thread::sleep(ACQUIRE_INTERVAL);

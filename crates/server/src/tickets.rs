@@ -1,7 +1,7 @@
 //! Hooks that wait: a hook gets a ticket with its response, and awaits the answer on a second connection, which a task
 //! serves, not a thread.
 //!
-//! Whoever opens a ticket is told once how it ended. A ticket that no connection takes was not received: the hook had
+//! The opener of a ticket learns once how it ended. A ticket that no connection takes was not received: the hook had
 //! decided without the resident process, or was ended.
 
 use std::collections::HashMap;

@@ -82,7 +82,8 @@ pub struct Prompt {
 pub const DRIVER_TEXT_PREFIX: &str = "[Belay message ";
 
 impl Prompt {
-    /// A text of a driver is no person's, whatever the agent reports. Agents indent it, or quote the feedback of a hook.
+    /// The text of a driver never counts as a person's, whatever the agent reports. Agents indent it, or quote the feedback
+    /// of a hook.
     pub(super) fn correct_author(&mut self) {
         let text = self.text.as_str().trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '-'));
         if self.by == Author::Person && text.starts_with(DRIVER_TEXT_PREFIX) {

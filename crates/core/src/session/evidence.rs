@@ -341,7 +341,7 @@ impl Session {
             if status == CallStatus::Error {
                 call.flags.set(CallFlags::PASSED, false);
                 call.flags.set(CallFlags::NEW_CHANGE, false);
-                // What a failure says is no read.
+                // The output of a failed call is not a read.
                 call.flags.set(CallFlags::FIRST_READ, false);
             }
             self.evaluate(evaluation(Trigger::CallUpdated, at, event), rules, effects);

@@ -30,7 +30,7 @@ impl AccountId {
         Self::new(agent, transcript.zip(home).and_then(|(transcript, home)| agent.moved_home(transcript, home)))
     }
 
-    /// The account of a program that is no known agent, or one that was stored.
+    /// The account of a program that is not a known agent, or one that was stored.
     pub fn from_name(name: &str) -> Self {
         Self(name.to_owned())
     }
